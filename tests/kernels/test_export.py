@@ -153,6 +153,14 @@ def test_a_bare_diff_is_no_mail(made, tmp_path: Path):
     assert not (tmp_path / "out.mbox").exists()
 
 
+def test_a_cover_that_nobody_has_written_is_not_sent(made, tmp_path: Path):
+    series, _ = made
+    (series.folder / "cover.md").write_text("# s / arm\n\n- Adds: write here what the patches change.\n")
+    with pytest.raises(BadInput, match=r"cover\.md still says `write here`: write what the patches do"):
+        export(series, "mbox", tmp_path / "out.mbox")
+    assert not (tmp_path / "out.mbox").exists()
+
+
 # --- quilt and ldiskfs --------------------------------------------------------------------------------------
 
 

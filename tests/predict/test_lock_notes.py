@@ -160,3 +160,46 @@ def test_a_lock_that_is_hardly_held_is_not_waited_for_by_three(held_s: float, is
     assert (
         any("A is held for 0.10% of the time, and 3 threads wait" in note for note in found.notes) == is_told
     )
+
+
+def test_time_in_functions_that_never_wait_is_that_of_a_cache_line_and_no_wait() -> None:
+    """Page faults under mmap_lock: a trylock that succeeds, and the up_read() of it."""
+    fault = ("do_user_addr_fault", "exc_page_fault", "a.out")
+    moved = (stack(35.0, 1, "down_read_trylock", *fault), stack(20.0, 2, "up_read", *fault))
+    seen = stacks(*moved, stack(45.0, 3, "clear_page_erms", "handle_mm_fault", *fault))
+    said = 'ask for --patch "unshare down_read_trylock \\+ unshare up_read"'
+    with pytest.raises(BadInput, match=rf"55.0% of the samples are in down_read_trylock, up_read.*{said}"):
+        ask_lock(UnpatchedData({}, seen, 64), [], [], learned())
+    asked = "unshare down_read_trylock + unshare up_read"
+    (found,) = ask_lock(UnpatchedData({}, seen, 64), [asked], [], learned()).candidates
+    assert found.promise == pytest.approx(1 / 0.45)
+
+
+def test_a_cache_line_beside_a_lock_that_is_waited_for_is_told() -> None:
+    moved = stack(30.0, 1, "up_read", "a_fault")
+    seen = stacks(moved, stack(50.0, 2, "native_queued_spin_lock_slowpath", "_raw_spin_lock", "a_lock"))
+    notes = ask_lock(UnpatchedData({}, seen, 8), ["lockless a_lock"], [], learned()).notes
+    assert any(
+        "in up_read, which take" in one and 'ask for --patch "unshare up_read"' in one for one in notes
+    )
+    notes = ask_lock(UnpatchedData({}, seen, 8), ["unshare up_read"], [], learned()).notes
+    assert not any("cache line" in one for one in notes)
+
+
+def test_a_duration_that_is_not_the_profiles_is_told() -> None:
+    slept = stack(60.0, 1, "schedule", "down_read", "a_lock", off=True)
+    seen = replace(stacks(slept, off=True), seconds=10.0)
+    far, same = (
+        ask_lock(UnpatchedData({}, seen, 16, s), ["lockless a_lock"], [], learned()) for s in (5.0, 10.0)
+    )
+    assert "the profile says that it is of 10 s; --seconds 5 is taken instead" in far.notes
+    assert not any("taken instead" in one for one in same.notes)
+
+
+def test_a_function_that_takes_no_lock_stands_for_all_below_it_and_says_so() -> None:
+    spin = ("native_queued_spin_lock_slowpath", "_raw_spin_lock")
+    taken = [stack(n, n, *spin, caller, "path_openat") for n, caller in ((50, "lookup_fast"), (20, "dput"))]
+    measured = UnpatchedData({}, stacks(*taken, stack(30, 3, "link_path_walk", "path_openat")), 32)
+    above, one = (ask_lock(measured, [f"lockless {of}"], [], learned()) for of in ("path_openat", "dput"))
+    said = "path_openat takes no lock itself: all that lookup_fast, dput wait for below it counts as one lock"
+    assert any(note.startswith(said) for note in above.notes) and "takes no lock" not in str(one.notes)

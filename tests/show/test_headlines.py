@@ -39,7 +39,7 @@ def test_claims_are_counted_by_verdict():
 
 
 def test_the_worst_error_counts_whichever_its_sign():
-    errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin": "published"})
+    errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin_of_table": "published"})
     found = simulated(errors)
     assert found.says == "simulated: up to 7.2% off at 3 published points, calibrated ones included"
     assert found.numbers["largest_error_pct"] == 7.25
@@ -47,7 +47,7 @@ def test_the_worst_error_counts_whichever_its_sign():
 
 
 def test_the_error_where_nothing_was_fitted_stands_beside_that_of_calibrated_points():
-    errors = pd.DataFrame({"error_pct": [0.1, -0.2], "origin": "published"})
+    errors = pd.DataFrame({"error_pct": [0.1, -0.2], "origin_of_table": "published"})
     found = simulated(errors, pd.DataFrame({"error_pct": [4.0, -19.2]}))
     assert found.says.endswith("calibrated ones included; up to 19.2% off at 2 numbers that were not fitted")
     assert found.numbers["largest_unfitted_error_pct"] == 19.2
@@ -55,7 +55,7 @@ def test_the_error_where_nothing_was_fitted_stands_beside_that_of_calibrated_poi
 
 def test_points_of_ones_own_are_never_called_published_or_calibrated():
     for origin, words in (("hardware", "measured on hardware"), ("not stated", "origin not stated")):
-        found = simulated(pd.DataFrame({"error_pct": [1.0], "origin": origin}))
+        found = simulated(pd.DataFrame({"error_pct": [1.0], "origin_of_table": origin}))
         assert found.says == f"simulated: up to 1.0% off at 1 points ({words})"
 
 

@@ -119,7 +119,7 @@ def test_it_stands_beside_the_simulated_curve_by_its_own_origin(home: Path):
     assert drawn.layout.meta["title"] == "mine: simulated and rates.csv"
     assert "measured on hardware and LU-1234 (rates.csv)" in drawn.layout.meta["says"]
     off = errors(SIMULATED, said)
-    assert list(off.error_pct) == pytest.approx([50, -200 / 3]) and set(off.origin) == {"hardware"}
+    assert list(off.error_pct) == pytest.approx([50, -200 / 3]) and set(off.origin_of_table) == {"hardware"}
 
 
 def test_further_arms_of_a_published_table_are_left_out_as_those_of_the_study_are():

@@ -320,3 +320,9 @@ def test_a_total_that_is_not_the_count_times_the_mean_is_damage(says: str, said:
     assert lock_stat.parse(LOCK_STAT).uses
     with pytest.raises(BadInput, match=r"says of &bgl->locks\[i\]\.lock a total of"):
         lock_stat.parse(LOCK_STAT.replace(says, said, 1))
+
+
+def test_each_side_of_a_lock_that_some_read_has_the_name_that_the_kernel_prints() -> None:
+    """A bare name would read as the sum of both."""
+    found = {row.test for row in parse(as_read([GROUP_LOCK, DATA_SEM])).rows if row.metric == "acquisitions"}
+    assert found == {GROUP_LOCK.name, f"{DATA_SEM.name}-W", f"{DATA_SEM.name}-R"}

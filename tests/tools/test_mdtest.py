@@ -45,6 +45,14 @@ def test_3_3_summary_is_over_ranks_and_iterations():
     assert parse(TEXTS["mdtest-3.3.0"]).warnings == ()
 
 
+def test_a_mean_above_the_maximum_is_told():
+    text = TEXTS["mdtest-3.3.0"]
+    (line,) = [one for one in text.splitlines() if one.startswith("   File creation ")]
+    mean, number = line.split()[5], text.splitlines().index(line) + 1
+    said = parse(text.replace(line, line.replace(mean, f"9{mean}")))
+    assert f"line {number}: the mean is not between the minimum and the maximum" in said.warnings
+
+
 def test_4_iterations_are_rank_0_alone_and_its_summary_the_slowest_rank():
     assert values("mdtest-4.0.0", "rank0_to_barrier") == [718.938, 655.081, 949.774]
     assert values("mdtest-4.0.0", "slowest_rank_mean") == [3097.073]

@@ -159,6 +159,15 @@ def test_an_unknown_tool_and_an_unknown_text_are_refused():
         parse((SAMPLES / "ftrace_cost-6.12.117.txt").read_text() + FUNCTION_GRAPH)
 
 
+@pytest.mark.parametrize("first", ["folded", "report"])
+def test_folded_stacks_beside_a_report_are_not_left_out_without_a_word(first: str):
+    texts = [
+        (SAMPLES / f"{name}.txt").read_text() for name in ("folded-6.1.187-small", "perf_report-6.1.187-flat")
+    ]
+    with pytest.raises(BadInput, match="contains output of folded, perf_report: give one at a time"):
+        parse("".join(texts if first == "folded" else reversed(texts)))
+
+
 def test_the_command_prints_rows_and_warnings(lockscale):
     path = str(SAMPLES / "perf_lock-6.12.95-csv.txt")
     said = lockscale("parse", path)

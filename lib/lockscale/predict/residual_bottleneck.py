@@ -135,9 +135,7 @@ def waits(unpatched: UnpatchedCurve, operation: str, locks: Sequence[str]) -> li
     """By Little's law at the most threads: who does not work as one thread alone does."""
     n, working = unpatched.threads[-1], unpatched.values[-1] / alone(unpatched)
     cycle_us = 1e6 * n / unpatched.values[-1]
-    whom = (
-        f"owners of {' and '.join(locks)}, lines that move, too few CPUs, or a queue behind: not in the rates"
-    )
+    whom = f"owners of {' and '.join(locks)}, cache lines, too few CPUs, or a queue behind: not in the rates"
     rows = [
         (operation, "", n, ""),
         (f"{operation} as one thread alone", operation, working, ""),

@@ -58,7 +58,7 @@ def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headli
     if errors.empty:
         return Headline("no point of the table was simulated")
     worst = float(errors.error_pct.abs().max())
-    origins = " and ".join(map(origin_in_words, errors.origin.unique()))
+    origins = " and ".join(map(origin_in_words, errors.origin_of_table.unique()))
     points = f"points ({origins})"
     if origins == "published":
         points = "published points, calibrated ones included"

@@ -63,7 +63,8 @@ def _published_of(
         study = load_study(parts.name)
         scenes = [one for one in parts.scenes(study) if not one.any_kind] if parts.scenes else []
         arms = {arm.name: arm.model_parameters for arm in study.arms if study.model_of(arm) == model.name}
-        arms |= {name: given for one in scenes if one.model == model.name for name, given in one.arms.items()}
+        for one in scenes:
+            arms |= {name: dict(given) for name, given in one.arms.items() if one.model == model.name}
         here = [name for name, given in arms.items() if model.bind(given) == values]
         points = [simulated.assign(arm=name) for name in here]
         names = [name for name in study.published_tables if _is_of(name, model.name, scenes)] if here else []
@@ -181,7 +182,10 @@ def calibration(study: Study) -> str:
 
 
 def errors(points: pd.DataFrame, in_table: pd.DataFrame) -> pd.DataFrame:
-    """Each of the table's points that was simulated: arm, threads, simulated, in_table, origin_of_table, error_pct."""
+    """Each point of the table that was simulated.
+
+    Columns arm, threads, simulated, in_table, origin_of_table, error_pct.
+    """
     grouped = in_table.groupby(["arm", "threads", "origin"], sort=False)
     mean = grouped.value.mean().rename("in_table").reset_index()
     mean = mean[["arm", "threads", "in_table", "origin"]].rename(columns={"origin": "origin_of_table"})
