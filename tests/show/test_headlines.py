@@ -128,8 +128,9 @@ def test_the_changelogs_widest_line_is_told():
 
 
 def test_jupyter_shows_the_sentence_and_keeps_the_numbers():
-    shown = Headline("two", {"rate_per_s": 2.0})._repr_mimebundle_()
-    assert shown == {"text/plain": "two", MIME: {"says": "two", "numbers": {"rate_per_s": 2.0}}}
+    shown = Headline("a < b", {"rate_per_s": 2.0})._repr_mimebundle_()
+    assert shown["text/plain"] == "a < b" and shown["text/html"] == "<p>a &lt; b</p>"
+    assert shown[MIME] == {"says": "a < b", "numbers": {"rate_per_s": 2.0}}
 
 
 def test_a_law_that_describes_nothing_is_the_least_bad():

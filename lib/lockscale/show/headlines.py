@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -28,7 +29,9 @@ class Headline:
         return self.says
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {"text/plain": self.says, MIME: {"says": self.says, "numbers": self.numbers}}
+        """As markup too, which breaks between words; plain text breaks inside of them."""
+        whole = {"says": self.says, "numbers": self.numbers}
+        return {"text/plain": self.says, "text/html": f"<p>{escape(self.says)}</p>", MIME: whole}
 
 
 def audited(claims: pd.DataFrame) -> Headline:

@@ -122,7 +122,7 @@ def _made_of(of: Scene) -> str:
 
 def _ticks() -> Data:
     powers = range(1, 13)
-    labels = [f"{10**p}" if p < 4 else f"10<sup>{p}</sup>" for p in powers]
+    labels = [f"10<sup>{p}</sup>" for p in powers]
     return {"tickvals": (NO_WAIT_NS, *(10.0**p for p in powers)), "ticktext": ("none", *labels)}
 
 
