@@ -2,6 +2,7 @@
 """`lockscale whatif` of any lock and `lockscale casebook`, typed as people type them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -232,6 +233,25 @@ def test_what_cannot_be_meant_is_one_sentence(lockscale: Lockscale, arguments: l
     assert found.status == 2
     assert says in found.err
     assert "Traceback" not in found.err
+
+
+def test_the_middle_of_two_cases_lies_between_them_and_points_that_look_alike_are_told(
+    lockscale: Lockscale, tmp_path: Path
+) -> None:
+    entry: dict[str, Any] = {
+        "id": "one", "family": "one", "subsystem": "vfs", "kind": "split", "change": "x", "workload": "y",
+        "unit": "ops/s", "higher_is_better": True, "source": {"author": "me"},
+        "points": [{"threads": 64, "base": 9000, "patched": 21000}],
+    }  # fmt: skip
+    other = entry | {"id": "other", "family": "other", "kind": "shrink"}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({"cases": [entry, other]}))
+    score = lockscale("casebook", "score", str(tmp_path / "c.yaml"), "--json").value
+    widths = [row["median_width"] for row in score["by_kind"].values()]
+    assert score["median_width"] == pytest.approx(sum(widths) / 2) and widths[0] != widths[1]
+    entry["points"] *= 2
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({"cases": [entry]}))
+    said = lockscale("casebook", "list", str(tmp_path / "c.yaml"))
+    assert "note: one has several points of 64 threads with one label" in said.err
 
 
 def test_a_case_that_nobody_has_measured_is_predicted_and_named_as_not_scored(

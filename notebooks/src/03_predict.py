@@ -111,8 +111,9 @@ if study == "inode-claim":
 #
 # ## The prediction
 #
-# The prediction for each arm, from `low` to `high` at 95%. `naive_value` is what subtracting the waiting
-# time from the profile suggests; the cell below says why that is wrong.
+# The prediction for each arm, from `low` to `high`: at 95%, unless a note above says that these ends are
+# assumptions. `naive_value` is what subtracting the waiting time from the profile suggests; the cell below
+# says why that is wrong.
 
 # %%
 pd.DataFrame(prediction["predictions"])

@@ -5,7 +5,9 @@
 # First one arm is measured twice (an A/A pair), then come blocks in which all arms are booted in turn. Each
 # boot checks uname and build-id, makes the file system, runs one warm-up load, measures each point without
 # and then with the profiler, unmounts, and runs the file system's checker (for ext4 `e2fsck -fn`). If `run`
-# is one of [data/measured](../data/README.md), nothing is booted and the rows of that run are shown.
+# is one of [data/measured](../data/README.md), nothing is booted and the rows of that run are shown. This
+# page was executed for the study's latest run in data/measured; executed by hand as it stands, with `run =
+# ""`, the notebook builds the kernels that are missing, boots them and measures anew.
 
 # %% tags=["parameters"]
 study = "inode-claim"

@@ -93,11 +93,11 @@ gains_at_price_ends(story.rows, story.study)
 # %% [markdown]
 # The cache lines that spent the most time in transfer at the highest number of processes, at most four of
 # each arm, each with the function that caused most of its transfers. A cache line goes from one CPU to the
-# next, so it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was
-# in transfer, and near 100% the line is the bottleneck; `queued_pct` is the share of time that CPUs waited
-# for it, summed over CPUs. The first of them that does not belong to the lock in question is probably what
-# limits the kernel once that lock is gone. Empty on other targets, and in older runs, which did not count
-# this.
+# next, so it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was in
+# transfer, and near 100% the line is the bottleneck; `queued_pct` is the share of time that CPUs waited for
+# it, summed over CPUs. In the rows of the patched arm the first of them is probably what limits the kernel
+# once the lock in question is gone; those of the unpatched arm seldom show it, as threads that wait for the
+# lock do not come there. Empty on other targets, and in older runs, which did not count this.
 
 # %%
 lines = moved_lines(story.rows)
@@ -106,7 +106,9 @@ lines[lines.threads == lines.threads.max()].groupby(["arm", "test"]).head(4).res
 # %% [markdown]
 # ## What profiling cost
 #
-# The rate with each profiler on, against the rate without it in the same boot.
+# The rate with each profiler on, against the rate without it in the same boot. A negative cost means that
+# the profiler kept the threads from meeting at the lock: then the profile is of less contention than the
+# rates.
 
 # %%
 if UNDER_PROFILER in set(story.rows.metric):

@@ -61,6 +61,10 @@ REFUSED = {
     "two lines": ('arm,threads,value\n"a\nb",1,100\n', r"row 2, column arm is 'a\\nb': leave out control"),
     "long unit": ("threads,value,unit\n1,100," + 10**5 * "x" + "\n", "row 2, column unit: 'xxx"),
     "nothing but NUL": (4000 * b"\0", "is a binary file"),
+    "of one container": (
+        "threads,value,unit,statistic\n2,990,ops/s,mean_per_container\n",
+        "row 2, column statistic is 'mean_per_container': give the rate of all together",
+    ),
     "all profiled": ("threads,value,profiled\n1,100,True\n", "has no rows"),
     "unclear rate of a metric": ("threads,value,unit,metric\n1,100,kwidgets/s,w\n", "row 2, column unit"),
     "times only": ("threads,value,unit,metric\n1,100,us,hold\n", "has no rates"),

@@ -13,6 +13,7 @@ from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import Entry
+from lockscale.tools.registry import profiles_of
 
 
 def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
@@ -98,7 +99,10 @@ def test_an_offset_that_is_not_compared_and_a_lock_held_longer_than_the_load_ran
     rows = [Entry("xfs_ilock", n, None, "rwsem:W", wait_ns=5e10, hold_ns=12e9) for n in (3, 4)]
     seen = LockProfile("lock_stat", "lock waits", tuple(rows))
     found = ask_lock(UnpatchedData({}, seen, 32, 10.0), ["lockless xfs_ilock+0x9e"], [], learned())
-    assert any("xfs_ilock+0x9e is all rows of its function (lines 3, 4)" in note for note in found.notes)
+    assert any(
+        "xfs_ilock+0x9e is all rows of its function and kind of lock (lines 3, 4)" in note
+        for note in found.notes
+    )
     assert any("was held for 12 s, and the load ran 10 s" in note for note in found.notes)
     plain = ask_lock(UnpatchedData({}, seen, 32, 100.0), ["lockless xfs_ilock"], [], learned())
     assert not plain.notes
@@ -203,3 +207,90 @@ def test_a_function_that_takes_no_lock_stands_for_all_below_it_and_says_so() -> 
     above, one = (ask_lock(measured, [f"lockless {of}"], [], learned()) for of in ("path_openat", "dput"))
     said = "path_openat takes no lock itself: all that lookup_fast, dput wait for below it counts as one lock"
     assert any(note.startswith(said) for note in above.notes) and "takes no lock" not in str(one.notes)
+
+
+def test_an_offset_chooses_the_kind_of_lock_that_is_taken_there() -> None:
+    """Two locks of one function: the spin lock is waited for longer, the mutex is named."""
+    text = (
+        " contended   total wait     max wait     avg wait         type   caller\n\n"
+        "     40000      20.00 s      5.25 ms    500.00 us     spinlock   ext4_orphan_add+0x200\n"
+        "     10000      10.00 s      9.02 ms      1.00 ms        mutex   ext4_orphan_add+0x73\n"
+    )
+    (seen,) = profiles_of(text)
+    (found,) = ask_lock(
+        UnpatchedData({}, seen, 16, 5.0), ["lockless ext4_orphan_add+0x73"], [], learned()
+    ).candidates
+    assert found.promise == pytest.approx(1 / (1 - 10 / 80)) and "not spin:ext4_orphan_add" in found.matched
+
+
+def test_locks_without_names_are_not_asked_for_by_their_absence() -> None:
+    seen = LockProfile("perf_lock", "lock waits", (Entry("(no name)", 1, None, "mutex", wait_ns=1e9),))
+    with pytest.raises(BadInput, match="the locks of this profile have no names: record who takes them"):
+        ask_lock(UnpatchedData({}, seen, 4, 2.0), [], [], learned())
+
+
+def test_to_avoid_every_call_saves_no_more_than_the_calls_take() -> None:
+    spin = ("native_queued_spin_lock_slowpath", "_raw_spin_lock", "g", "a")
+    measured = UnpatchedData({}, stacks(stack(20, 1, *spin), stack(80, 2, "work", "a")), 32)
+    found = {
+        one.patch: one.promise
+        for one in ask_lock(measured, ["avoid g 100%", "avoid g 50%", "lockless g"], [], learned()).candidates
+    }
+    assert found["avoid g 100%"] == found["lockless g"] == pytest.approx(1.25)
+    assert 1 / 0.9 - 1e-9 <= (found["avoid g 50%"] or 0) <= 1.25
+
+
+def nested() -> LockProfile:
+    spin = ("native_queued_spin_lock_slowpath", "_raw_spin_lock", "__ext4_new_inode", "path_openat")
+    rwsem = ("rwsem_spin_on_owner", "rwsem_down_write_slowpath", "down_write", "path_openat")
+    return stacks(stack(40, 1, *rwsem), stack(20, 2, *spin), stack(40, 3, "close"))
+
+
+def test_a_lock_that_is_held_meanwhile_is_no_limit_of_calls_that_are_avoided_either() -> None:
+    answer = ask_lock(UnpatchedData({}, nested(), 32), ["avoid __ext4_new_inode 100%"], [], learned())
+    (found,) = answer.candidates
+    assert found.worth == "not known" and found.high > 1.25
+    assert found.next_limit and "may hold that one meanwhile" in found.next_limit.none_because
+
+
+def test_a_letter_does_not_say_that_nothing_is_seen_of_what_the_answer_names() -> None:
+    said = letter(ask_lock(UnpatchedData({}, nested(), 32), ["lockless __ext4_new_inode"], [], learned()))
+    assert "cannot be seen" not in said and "Threads also wait at path_openat, 40.0%" in re.sub(
+        r"\s+", " ", said
+    )
+    slept = (
+        stack(43.0, 1, "schedule", "down_write", "path_openat", off=True),
+        stack(57.0, 2, "schedule", "jbd2_log_wait_commit", "ext4_sync_file", off=True),
+    )
+    answer = ask_lock(
+        UnpatchedData({}, stacks(*slept, off=True), 8, 10.0), ["lockless path_openat"], [], learned()
+    )
+    assert "jbd2_log_wait_commit sleeps for 57%" in re.sub(r"\s+", " ", letter(answer))
+    assert "but for the sleep that is noted above" in lock_text(answer)
+
+
+def test_a_rate_that_is_said_to_be_no_bound_is_none() -> None:
+    """One thread alone is 3% slower than its share of what 32 do."""
+    seen = timed("perf_lock", ("a_lock", 4.5))
+    asked = ["lockless a_lock"]
+    free, bounded = (
+        ask_lock(UnpatchedData(rates, seen, 32, 1.0), asked, [], learned())
+        for rates in ({}, {1: 10_000.0, 32: 330_000.0})
+    )
+    assert any("its rate is not a bound here" in note for note in bounded.notes)
+    assert bounded.candidates[0].high == pytest.approx(free.candidates[0].high)
+
+
+def test_rates_that_deny_a_profiles_waits_are_said_to() -> None:
+    measured = UnpatchedData({1: 10_000.0, 32: 320_000.0}, nested(), 32)
+    notes = ask_lock(measured, ["lockless path_openat"], [], learned()).notes
+    assert not any("hardly anybody" in note for note in notes)
+    assert any(
+        note.startswith("the profile has 40% of the time waiting here, but by the rates 32") for note in notes
+    )
+
+
+def test_why_it_is_not_known_is_said_of_each_patch() -> None:
+    asked = ["lockless __ext4_new_inode", "lockless path_openat"]
+    said = lock_text(ask_lock(UnpatchedData({}, nested(), 32), asked, [], learned()))
+    assert "(lockless path_openat)" in said and "(lockless __ext4_new_inode)" in said

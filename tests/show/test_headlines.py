@@ -88,8 +88,9 @@ def test_what_was_measured_says_where():
 
 def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
     table = {"extra": [0.1, 2.5], "low": [0.0, 2.0], "high": [0.2, 3.0], "cpus": [4, 4], "threads": [1, 48]}
+    table["level_pct"] = [96.4, 96.4]
     found = counted(pd.DataFrame(table).assign(significant=True), "lost claims", "in QEMU (tcg)")
-    assert found.says.startswith("counted in QEMU (tcg): 2.5 [2, 3] more lost claims per operation")
+    assert found.says.startswith("counted in QEMU (tcg): 2.5 [2, 3] (96%) more lost claims per operation")
     assert found.says.endswith("48 processes on 4 CPUs: significant")
     unsure = counted(pd.DataFrame(table).assign(significant=[True, False]), "lost claims", "in QEMU (tcg)")
     assert unsure.says.endswith("4 CPUs: not significant with all points together (Holm, 5%)")

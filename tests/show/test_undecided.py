@@ -9,7 +9,15 @@ from scipy import stats
 
 from lockscale.show.undecided import MORE, NARROWER, least_known, why_no_star
 
-NARROW = {"threads": 1, "low_pct": -1.0, "high_pct": 2.0, "significant": False, "blocks": 3, "aa_alike": True}
+NARROW = {
+    "arm": "patched",
+    "threads": 1,
+    "low_pct": -1.0,
+    "high_pct": 2.0,
+    "significant": False,
+    "blocks": 3,
+    "aa_alike": True,
+}
 WIDE = {**NARROW, "threads": 16, "low_pct": -21.4, "high_pct": 40.2}
 WIDEST = {**NARROW, "threads": 64, "low_pct": -30.0, "high_pct": 50.0}
 SEEN = {**NARROW, "threads": 48, "low_pct": 30.0, "high_pct": 900.0, "significant": True}
@@ -17,11 +25,11 @@ SEEN = {**NARROW, "threads": 48, "low_pct": 30.0, "high_pct": 900.0, "significan
 
 def test_the_widest_is_told_with_its_ends_and_what_four_times_the_boots_leave_of_it():
     assert least_known(pd.DataFrame([NARROW, WIDE, SEEN])) == (
-        "Least known is the change at 16 processes: anything from -21% to +40% (95% interval of 3 boots per "
-        "arm). 12 boots would narrow that to about a quarter."
+        "Of the changes that may be none, that of patched at 16 processes is known least: anything from -21% "
+        "to +40% (95% interval of 3 boots per arm). 12 boots would narrow that to about a quarter."
     )
-    assert "at 64 processes: " in least_known(pd.DataFrame([NARROW, WIDE, WIDEST]))
-    assert "at 1 process: " in least_known(pd.DataFrame([WIDE | {"threads": 1}]))
+    assert "at 64 processes is" in least_known(pd.DataFrame([NARROW, WIDE, WIDEST]))
+    assert "at 1 process is" in least_known(pd.DataFrame([WIDE | {"threads": 1}]))
     assert least_known(pd.DataFrame([WIDE | {"blocks": 7}])).endswith(
         "28 boots would narrow that to about half."
     )

@@ -360,6 +360,14 @@ def add(mail: Path, name: str, change: str) -> None:
 
 
 def _cases(file: Path | None) -> Any:
-    from lockscale.predict.casebook import read_casebook
+    from lockscale.predict.casebook import alike_points, read_casebook
 
-    return read_casebook(file) if file else read_casebook()
+    cases = read_casebook(file) if file else read_casebook()
+    for case in cases:
+        for threads in alike_points(case):
+            click.echo(
+                f"note: {case.id} has several points of {threads} threads with one label: they count as "
+                "several loads",
+                err=True,
+            )
+    return cases

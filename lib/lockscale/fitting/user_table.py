@@ -154,6 +154,14 @@ def own_columns(cells: pd.DataFrame, where: str) -> list[Column]:
         # not str.contains(): where pyarrow is installed, pandas asks it, which knows no \u in a pattern
         steers = cells[name].map(lambda one: _STEERS.search(str(one)) is not None).astype(bool)
         _refuse(steers, cells[name], where, "leave out control characters, as they would reach a terminal")
+    if "statistic" in cells:
+        means = cells.statistic.astype(str).str.startswith("mean_per_")
+        _refuse(
+            means,
+            cells.statistic,
+            where,
+            "give the rate of all together, that of one times how many there are",
+        )
     cells, scale = _in_one_unit(cells, where)
     threads = _numbers(cells, "threads", where)
     _refuse(

@@ -140,9 +140,14 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     return table[[*POINT, patched, unpatched, *EXTRA]]
 
 
+NO_MORE = 3
+"""Digits of the extra calls per operation: less is no difference."""
+
+
 def most_extra(extra: pd.DataFrame) -> tuple[int, int]:
-    """CPUs and processes of the point in extra_calls() with the most of it."""
-    most = extra.iloc[extra.extra.argmax()]
+    """CPUs and processes of the point in extra_calls() with the most of it; of equal ones the largest."""
+    last = extra.sort_values(["cpus", "threads"], ascending=False)
+    most = last.iloc[last.extra.round(NO_MORE).argmax()]
     return int(most.cpus), int(most.threads)
 
 

@@ -7,6 +7,7 @@ is described in docs/any-lock.md. A prediction sees a case's `UnpatchedSide` and
 
 import difflib
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -172,6 +173,12 @@ def read_casebook(path: Path = CASEBOOK) -> list[PublishedCase]:
         if names.count(name) > 1:
             raise BadInput(f"{path} has two cases {name}: give each a different id")
     return cases
+
+
+def alike_points(case: PublishedCase) -> list[int]:
+    """Numbers of threads of which a case has several points with the same label."""
+    seen = Counter((point.threads, point.label) for point in case.points if point.threads)
+    return sorted({threads for (threads, _), n in seen.items() if n > 1 and threads})
 
 
 def _name(entry: Any, number: int) -> str:

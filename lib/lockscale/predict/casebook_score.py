@@ -176,9 +176,11 @@ def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _weighted_median(values: Sequence[float], weight: Any) -> float:
+    """The value that halves the weight; the mean of the two, where one ends and the next begins there."""
     order = np.argsort(values)
-    reached = np.cumsum(weight[order]) / weight.sum()
-    return float(np.asarray(values)[order][np.searchsorted(reached, 0.5)])
+    ranked, reached = np.asarray(values)[order], np.cumsum(weight[order]) / weight.sum()
+    first, last = np.searchsorted(reached, [0.5 - 1e-9, 0.5 + 1e-9])
+    return float((ranked[first] + ranked[last]) / 2)
 
 
 def _by(rows: Sequence[dict[str, Any]], key: str) -> dict[str, dict[str, Any]]:

@@ -37,7 +37,7 @@ from lockscale.predict.published_gains import (
     promise_of,
 )
 from lockscale.tools.lock_match import Match
-from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.lock_profile import SAMPLES, LockProfile
 
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
@@ -154,7 +154,13 @@ def _usual(measured: UnpatchedData) -> list[str]:
             f"no function that waits for a lock is in this profile{left_out}: name the target of the patch, "
             f'such as --patch "avoid FUNCTION 80%"{"; " if moved else ""}{moved}'
         )
-    lock = _its_own_name(measured.profile, waits[0]) if measured.profile else THE_LOCK
+    named = [wait for wait in waits if not wait.name.startswith("(")]  # perf lock report: `(no name)`
+    if measured.profile and not named:
+        raise BadInput(
+            "the locks of this profile have no names: record who takes them, as perf lock contention does, "
+            'or name a function of it, such as --patch "lockless FUNCTION"'
+        )
+    lock = _its_own_name(measured.profile, named[0]) if measured.profile else THE_LOCK
     return [text.format(lock) for text in CANDIDATES]
 
 
@@ -261,7 +267,10 @@ def _promise(
         linear = promise_of(max(everything or 0.0, waiting) * gone)
         if change.word == "avoid" and (there := _waits_there(measured, match)):  # who is left waits less, too
             rare = replace(change, visits=max(change.visits, RAREST))
-            return max(linear, from_wait_share(there, n).gain(n, rare))
+            shorter = from_wait_share(there, n).gain(n, rare)
+            if match and measured.profile and measured.profile.of == SAMPLES:  # its holds are in its samples
+                shorter = min(shorter, promise_of(max(everything or 0.0, waiting)))
+            return max(linear, shorter)
         return linear
     whole = min(promise_of(waiting), float(n))  # who holds a lock does not wait for it
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):

@@ -159,8 +159,16 @@ class UnpatchedData:
         return {n: rate for n, rate in self.ladder.items() if n != self.most_threads}
 
     def most_gain(self, saved: float = 0.0, work: float = 0.0) -> float:
-        """What no patch exceeds, as threads do no more than so many times one; what it saves as there."""
-        return most_gain(self.ladder, self.most_threads, saved, work)
+        """What no patch exceeds, as threads do no more than so many times one; what it saves as there.
+
+        Infinite where one thread alone is slower than its share: its rate is no bound then.
+        """
+        return np.inf if self.slower_alone else most_gain(self.ladder, self.most_threads, saved, work)
+
+    @property
+    def slower_alone(self) -> bool:
+        """Whether one thread alone does less than its share of what all do."""
+        return most_gain(self.ladder, self.most_threads) < 1 - 1e-9
 
     @cached_property
     def waits_unseen(self) -> bool:

@@ -25,11 +25,13 @@ from lockscale.tools.lock_functions import function_of, moves_a_lock
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 from lockscale.tools.profile_entry import caller_of
 
+OTHER_SLEEP = "and for no lock"
 SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 ROUNDED_PCT = 1.0
 ROUNDED_DURATION = 0.02
 MOST_NAMED = 4
-NOBODY_WAITS = promise_of(0.02)
+WAIT_AT_ALL = 0.02  # of the time
+NOBODY_WAITS = promise_of(WAIT_AT_ALL)
 HAND_OVER = 10  # times a hold; a cache line's way is some holds long, a wake-up many
 LEAST_MOVED_PCT = 5.0  # of the samples, in functions that move a lock's cache line
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
@@ -44,7 +46,8 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
             if function_of(change.lock) != change.lock and len(rows) > 1:
                 lines = ", ".join(str(row.line) for row in rows[:4]) + (", ..." if len(rows) > 4 else "")
                 found.append(
-                    f"offsets are not compared: {change.lock} is all rows of its function (lines {lines})"
+                    f"offsets are not compared: {change.lock} is all rows of its function and kind of lock "
+                    f"(lines {lines})"
                 )
             if is_of_many_locks(measured, rows):
                 held = _seconds(longest_held_s(rows))
@@ -111,7 +114,7 @@ def other_sleep(measured: UnpatchedData) -> str:
             "the stacks again with the symbols of its module"
         )
     return (
-        f"{name} sleeps for {sleeps[name]:.0f}% of the off-CPU time, and for no lock: where these are the "
+        f"{name} sleeps for {sleeps[name]:.0f}% of the off-CPU time, {OTHER_SLEEP}: where these are the "
         "load's threads, that limits the gain"
     )
 
@@ -201,6 +204,15 @@ def _nobody_waits(
     known = [one for one in promises if one is not None]
     if not known or max(known) >= NOBODY_WAITS:
         return ""
+    shares = [
+        measured.share(match, waits=True) or 0.0 for one in asked for match in one.matches if match.waits
+    ]
+    if (waiting := max(shares, default=0.0)) > WAIT_AT_ALL:
+        return (
+            f"the profile has {waiting:.0%} of the time waiting here, but by the rates "
+            f"{measured.most_threads} threads do about as many times what one does, so that nobody waits: "
+            "one of the two is of another load"
+        )
     if all(one.patch.of_work for one in asked):
         return "hardly any time is spent here"
     if all(all_seen(measured, one) for one in asked):
@@ -229,7 +241,7 @@ def _tiny_share(measured: UnpatchedData) -> str:
 
 
 def _slower_alone(measured: UnpatchedData) -> str:
-    if measured.most_gain() >= 1 - 1e-9:
+    if not measured.slower_alone:
         return ""
     return "one thread alone is slower than its share of the total, so its rate is not a bound here"
 

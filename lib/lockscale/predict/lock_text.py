@@ -8,6 +8,7 @@ import pandas as pd
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_answer import MOST_PROMISED, LockAnswer, PatchGain
+from lockscale.predict.lock_notes import OTHER_SLEEP
 from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNEXPLAINED, UNLIKELY
 from lockscale.predict.next_bottleneck import NextLimit
 from lockscale.predict.patch_language import read_patch
@@ -64,9 +65,15 @@ def lock_text(answer: LockAnswer) -> str:
 
 
 def _open(answer: LockAnswer) -> str:
-    """Why it is not known of some whether they are worth writing."""
-    why = dict.fromkeys(one.open for one in answer.candidates if one.open)
-    return f" not known: {'; '.join(why)}." if why else ""
+    """Why it is not known of some whether they are worth writing; of which, where not of all alike."""
+    why: dict[str, list[str]] = {}
+    for one in answer.candidates:
+        if one.open:
+            why.setdefault(one.open, []).append(one.patch)
+    if len(why) == 1 and len(*why.values()) == len(answer.candidates):
+        return f" not known: {next(iter(why))}."
+    said = "; ".join(f"{reason} ({', '.join(patches)})" for reason, patches in why.items())
+    return f" not known: {said}." if why else ""
 
 
 def _chance(chance: float) -> str:
@@ -89,9 +96,10 @@ def _at_its_limit(answer: LockAnswer) -> str:
 def _next(answer: LockAnswer) -> str:
     limit = answer.next_limit
     if limit is None:
+        seen = "" if not _sleeps(answer) else ", but for the sleep that is noted above"
         return (
-            "What limits the rate after the patch cannot be seen in this input; the intervals cover what "
-            "published patches ran into."
+            f"What limits the rate after the patch cannot be seen in this input{seen}; the intervals cover "
+            "what published patches ran into."
         )
     best, others = answer.candidates[0], {one.matched for one in answer.candidates}
     about = (
@@ -115,6 +123,11 @@ def _next(answer: LockAnswer) -> str:
         f"limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting changes too "
         f'(ask for both: "A + B").'
     )
+
+
+def _sleeps(answer: LockAnswer) -> str:
+    """The note of a sleep for no lock that is longer than the waits; empty where there is none."""
+    return next((note for note in answer.notes if OTHER_SLEEP in note), "")
 
 
 def _limits_nothing(answer: LockAnswer, limit: NextLimit) -> bool:
@@ -174,13 +187,22 @@ def _expected(answer: LockAnswer, best: PatchGain) -> str:
     )
 
 
+def _unseen(answer: LockAnswer) -> str:
+    limit = answer.next_limit
+    if limit and limit.none_because:
+        return f"Threads also wait at {limit.name}, {limit.wait_pct:.1f}% of the time: {limit.none_because}."
+    if sleep := _sleeps(answer):
+        return f"{sleep}."
+    return "What limits the rate after that cannot be seen in these data."
+
+
 def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
         f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
         f"{limit.gain_ends_at:.2f} times" + ("." if limit.is_another_lock else ", if it is a different lock.")
         if limit and not limit.none_because and not _limits_nothing(answer, limit)
-        else "What limits the rate after that cannot be seen in these data."
+        else _unseen(answer)
     )
     off = answer.off_by_pct
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""

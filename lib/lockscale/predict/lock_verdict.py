@@ -227,7 +227,7 @@ def held_over(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
 
     A lock that they hold meanwhile is held the shorter, the less is waited below: its queue goes too.
     """
-    if measured.profile is None or all(change.of_work for change in asked.changes):
+    if measured.profile is None or not any(match.waits for match in asked.matches):
         return []
     ours = [one for match in asked.matches for one in match.waits]
     above = {

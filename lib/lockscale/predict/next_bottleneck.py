@@ -8,7 +8,7 @@ from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_verdict import is_of_many_locks
 from lockscale.predict.one_lock import from_wait_share
 from lockscale.predict.patch_language import Change
-from lockscale.tools.lock_functions import kind_of, may_be_one_lock
+from lockscale.tools.lock_functions import function_of, kind_of, may_be_one_lock
 from lockscale.tools.lock_match import Match
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import inside
@@ -95,7 +95,9 @@ def _limit(
     another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
     another = another or measured.is_too_much(share + (measured.share_together(ours) or 0.0))
     name = wait.name
-    if any(match.name.rpartition(":")[2] == name for match in ours):  # it takes two kinds of lock
+    if any(
+        function_of(match.name.rpartition(":")[2]) == name for match in ours
+    ):  # it takes two kinds of lock
         name = f"{wait.entries[0].family}:{name}"
     several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
     return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)

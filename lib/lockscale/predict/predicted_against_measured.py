@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The prediction judged by what was measured, gain by gain and count by count; and models fitted to it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,12 +82,13 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     was published; two loads of one study have two.
     """
     truths, tables, found = _published_means(study), _tables_of(study), []
+    own = {(str(arm), int(n), str(m)): name for name, arm, n, m in _published_points(study)}
     machine = prediction.get("published_machine")  # None where nothing could be predicted
     for said in prediction.get("predictions") or [machine] * (machine is not None):
         truth = truths.get((said["arm"], said["threads"], said["metric"]))
         found.append(
             {
-                "table": tables.get(said["metric"]),
+                "table": own.get((said["arm"], said["threads"], said["metric"]), tables.get(said["metric"])),
                 "arm": said["arm"],
                 "threads": said["threads"],
                 "metric": said["metric"],
@@ -110,6 +112,14 @@ def _tables_of(study: Study) -> dict[str, str]:
         for metric in published(name).get("metric", pd.Series(dtype=str)).unique():
             found.setdefault(str(metric), name)
     return found
+
+
+def _published_points(study: Study) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Table, arm, threads and metric of each published value, the study's first table last."""
+    for name in reversed(study.published_tables):
+        table = published(name)
+        if "metric" in table:
+            yield from ((name, *row) for row in table[["arm", "threads", "metric"]].itertuples(index=False))
 
 
 def _published_means(study: Study) -> dict[tuple[str, int, str], float]:

@@ -196,6 +196,11 @@ def _ties(all_of_them: Comparison) -> str:
     best, *others = all_of_them.not_told_apart or (all_of_them.best.model,)
     if not all_of_them.is_ranked:
         return "There are too few thread counts to leave one out: these models are not ranked."
+    if all_of_them.best.misses_fall:
+        return (
+            f"The rate falls at the most threads, and {all_of_them.best.model}, the least bad, does not: no "
+            "law here describes this table."
+        )
     if all_of_them.best.misfit:
         return (
             f"None fits within {LARGEST_HELD_OUT_PCT:g}% leave-one-out; the least bad is "

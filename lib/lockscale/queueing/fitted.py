@@ -55,6 +55,7 @@ EQUAL = 1e-6  # of a sum of squares: fits that differ by less are equally good
 LOOSE = 0.01  # of a rate: what equally good fits may differ by
 LARGEST_HELD_OUT_PCT = 25.0
 """A model with a larger leave-one-out error does not describe the table, whatever its rank."""
+FALLEN = 0.9  # of the highest rate: less at the most threads is no plateau any more
 
 Mask = npt.NDArray[np.bool_]
 
@@ -203,7 +204,21 @@ class Fit:
 
         Where nothing can be held out, whether it misses even the values that it was fitted to by as much.
         """
-        return (self.mape_pct if self.loo_pct is None else self.loo_pct) > LARGEST_HELD_OUT_PCT
+        error_pct = self.mape_pct if self.loo_pct is None else self.loo_pct
+        return error_pct > LARGEST_HELD_OUT_PCT or self.misses_fall
+
+    @property
+    def misses_fall(self) -> bool:
+        """Whether the rate falls at the most threads, and the model, which is far off there, does not.
+
+        A mean over all thread counts hides it. Of one column alone.
+        """
+        if len(self.points.names) > 1 or len(self.points) < 2:
+            return False
+        off, value = self.residuals_pct, self.points.rate_per_s
+        model = value * (1 - off / 100)
+        falls = value[-1] < FALLEN * value.max() and model[-1] > FALLEN * model.max()
+        return bool(falls and abs(off[-1]) > LARGEST_HELD_OUT_PCT)
 
     @property
     def reported(self) -> tuple[Estimate, ...]:

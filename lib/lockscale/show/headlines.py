@@ -75,13 +75,21 @@ def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headli
     return Headline(says, numbers)
 
 
+PLACES = {
+    "virtual": "from the unpatched arm's rates in virtual time",
+    "simulated": "by the calibrated model",
+}
+"""Of what the prediction is, by the origin of the unpatched side; else of the published machine."""
+
+
 def predicted(prediction: Mapping[str, Any]) -> Headline:
-    """03: the patched arm on the published machine."""
+    """03: the patched arm, where the unpatched one is known from."""
     p = prediction["published_machine"]
     if p is None:
         return Headline("no published data predicts the patched arm")
+    place = PLACES.get(prediction.get("origin", ""), "for the published machine")
     says = (
-        f"predicted for the published machine: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
+        f"predicted {place}: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
         f"by {p['arm']} at {p['threads']} threads"
     )
     return Headline(says, {"predicted_low": p["low"], "predicted_high": p["high"]})
@@ -107,7 +115,8 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     """06: more of the proof's counter before the patch, at the point where it is farthest apart."""
     most: Any = extra.sort_values("extra").iloc[-1]
     says = (
-        f"counted {where}: {most.extra:.3g} [{most.low:.3g}, {most.high:.3g}] more {counter} per operation "
+        f"counted {where}: {most.extra + 0.0:.3g} [{most.low + 0.0:.3g}, {most.high + 0.0:.3g}] "
+        f"({most.level_pct:.0f}%) more {counter} per operation "
     )
     processes = f"{int(most.threads)} process{'es' * int(most.threads > 1)}"
     says += f"before the patch, {processes} on {int(most.cpus)} CPUs: "

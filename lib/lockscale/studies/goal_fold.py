@@ -30,9 +30,9 @@ GAINS = SimulatedGains(
     ],
     arguments={
         "multi-goal-fold": "one cache line, and files of different flex groups no longer share a goal",
-        "goals-apart": "nearly all of the gain comes from the fold",
-        "goals-per-cpu": "nearly all of the gain comes from the fold; the rest from files with arbitrary "
-        "inode numbers",
+        "goals-apart": "in the model, nearly all of the gain comes from the fold",
+        "goals-per-cpu": "in the model, nearly all of the gain comes from the fold; the rest from files with "
+        "arbitrary inode numbers",
     },
     worth_at=16,  # where the journal does not yet hide what goals cost
 )

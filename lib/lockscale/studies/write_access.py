@@ -144,7 +144,7 @@ def _waits(read: _Read) -> list[Waiting]:
 
 
 def _predictions(read: _Read, costs_us: tuple[float, float]) -> list[Predicted]:
-    naive = 1e6 * THREADS / read.think_us[0]
+    naive = 2e6 * THREADS / sum(read.think_us)  # as _waits() has it
     storms = [Storm(z, s) for z in read.think_us for s in costs_us]
     found = [one.stormy_per_s(THREADS) for one in storms]
     low, high = min(found) / read.noise, max(found) * read.noise

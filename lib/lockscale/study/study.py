@@ -120,6 +120,17 @@ class Study(pydantic.BaseModel):
         refuse_unknown(self.counters, self.check, self.checked_arms)
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _mkfs_makes_what_is_asserted(self) -> "Study":
+        for arm in self.arms:
+            options = self.options_of(arm.name)
+            words = set(",".join(options.mkfs).split(","))
+            for asserted in options.mkfs_asserts:
+                opposite = asserted.removeprefix("^") if asserted.startswith("^") else f"^{asserted}"
+                if opposite in words and asserted not in words:
+                    raise ValueError(f"mkfs makes {opposite}, but mkfs_asserts has {asserted}: correct one")
+        return self
+
     @property
     def unpatched(self) -> Arm:
         """The first arm of this role: the side that patches are compared with."""

@@ -130,7 +130,8 @@ class LockProfile:
                 f"{self._waits_there(first) or self._near(first)}"
             )
         if self.of == LOCK_WAITS:
-            family = max(found, key=lambda one: one.wait_ns or 0.0).family
+            exact = [one for one in found if one.at == name]  # with its offset, as the tool prints it
+            family = max(exact or found, key=lambda one: one.wait_ns or 0.0).family
             of_one_kind = [one for one in found if not family or one.family in ("", family)]
             others = dict.fromkeys(f"{one.family}:{first}" for one in found if one not in of_one_kind)
             return replace(match_of(name, of_one_kind, of_one_kind, []), others=tuple(others))

@@ -251,10 +251,10 @@ def profiles(text: str) -> list[LockProfile]:
 
 def _entry(by: str, waits: LockWaits) -> Entry:
     """Of a table by caller the name is the function; by address the symbol, where the lock has one."""
-    kind, name = None, waits.name
+    kind, name, at = None, waits.name, ""
     if by == "caller":
-        kind, _, name = waits.name.rpartition(" ")
-        name = function_of(name)
+        kind, _, at = waits.name.rpartition(" ")
+        name = function_of(at)
     elif by == "address" and (found := re.fullmatch(r"([0-9a-f]+) (?:(\S+) )?\((.+)\)", name)):
         name, kind = found[2] or found[1], found[3]
     above = [function_of(one) for one in waits.stack]
@@ -269,6 +269,7 @@ def _entry(by: str, waits: LockWaits) -> Entry:
         mean_ns=waits.mean_ns,
         max_ns=waits.max_ns,
         acquisitions=waits.acquired,
+        at=at,
     )
 
 

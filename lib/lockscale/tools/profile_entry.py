@@ -37,7 +37,7 @@ class Entry:
     callers: who called it, the nearest first, as far up as the tool printed; None: the tool does not say.
     kind: of the lock, `spin`, `mutex`, `rwsem:R`, `rwlock:W`, `percpu-rwsem:R`, ... (a key of WAITS, or the
     tool's own word); of samples None where the function is no wait for a lock.
-    line: in the text, from 1.
+    line: in the text, from 1. at: of a wait that was timed, the function with its offset, as it is printed.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Entry:
     max_ns: float | None = None
     acquisitions: int | None = None
     hold_ns: float | None = None
+    at: str = ""
 
     @cached_property
     def path(self) -> tuple[str, ...]:
@@ -64,7 +65,8 @@ class Entry:
         """What this entry can be called: functions; `wb_lock` of `&(&bdi->wb_lock)->rlock`."""
         own = {member} if self.counts is None and (member := _member(self.name)) else set()
         of_kind = {f"{self.family}:{self.path[0]}"} if self.of_kind else set()
-        return frozenset({self.name, *(self.callers or ()), *self.path, *own, *of_kind})
+        at = {self.at} if self.at else set()
+        return frozenset({self.name, *(self.callers or ()), *self.path, *own, *of_kind, *at})
 
     @property
     def of_kind(self) -> str:

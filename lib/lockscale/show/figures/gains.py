@@ -29,7 +29,8 @@ def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
     title = f"{arm}: rate over that of {study.unpatched.name}"
     says = (
         f"predicted: 90%, from {study.unpatched.name} alone, before {arm} was booted; "
-        "virtual: the real kernels in virtual time; published: on other hardware"
+        "virtual: the real kernels in virtual time"
+        f"{'; published: on other hardware' if here.published.notna().any() else ''}"
     )
     drawn = figure(title, says, f"{TASKS} (log scale)", "gain (log scale)")
     _add_band(drawn, own.dropna(subset=["predicted"]))

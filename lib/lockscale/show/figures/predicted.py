@@ -23,14 +23,15 @@ def predicted_line(judged: pd.DataFrame) -> go.Figure:
     rows = most_threads(judged)
     metric, unit = str(rows.metric.iloc[0]).replace("_", " "), rows.unit.iloc[0]
     threads = " and ".join(f"{n:g}" for n in sorted(rows.threads.unique()))
-    says = "predicted from the unpatched kernel alone, bars: 95%; open marks: published"
+    known = rows[rows.published.notna()]
+    marks = "; open marks: published" if len(known) else ""
+    says = f"predicted from the unpatched kernel alone, bars: low to high (their level: notebook 03){marks}"
     drawn = figure(f"Predicted at {threads} threads", says, f"{metric} ({unit})", "")
     bars = error_bars(rows.predicted, rows.low, rows.high)
     drawn.add_scatter(
         x=rows.predicted, y=rows.arm, error_x=bars, mode="markers", name="predicted", **_look(1)
     )
     drawn.add_scatter(x=rows.naive_value, y=rows.arm, mode="markers", name="if waits vanished", **_look(4))
-    known = rows[rows.published.notna()]
     if len(known):
         drawn.add_scatter(
             x=known.published, y=known.arm, mode="markers", name="published", **_look(0, "-open")

@@ -46,14 +46,16 @@ def table_beside_simulated(
     `note` on how it came into it.
     """
     points = points.astype({"low": float, "high": float})  # None of a single replication
-    marked = f"; open marks: {label(table)}{_first(in_table.note)}" if len(in_table) else ""
+    shown = in_table[in_table.arm.isin(study.arm_names)] if not table.path else in_table
+    marked = f"; open marks: {label(table)}{_first(in_table.note)}" if len(shown) else ""
     points = points.assign(apart=_apart(points.runs))
     points[["low", "high"]] = points[["low", "high"]].mask(points.apart)
     dots = (
         f"; dots: single runs, where they differ by more than {APART:g} times" if points.apart.any() else ""
     )
     says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}{dots}{marked}"
-    drawn = figure(f"{study.name}: simulated and {table.kind}", says, TASKS, study.metric)
+    beside = f"simulated and {table.kind}" if len(shown) else "simulated"
+    drawn = figure(f"{study.name}: {beside}", says, TASKS, study.metric)
     arms = [*study.arm_names, *(in_table.arm if table.path else ())]
     for k, arm in enumerate(dict.fromkeys(arms)):
         curve, marks = points[points.arm == arm], in_table[in_table.arm == arm]

@@ -46,6 +46,7 @@ pio.templates["lockscale"] = go.layout.Template(
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "colorway": list(COLOURS),
+        "hoverlabel": {"namelength": -1},  # of names that begin alike the first 15 letters tell nothing
         "xaxis": _AXIS,
         "yaxis": _AXIS,
         "legend": {

@@ -16,6 +16,7 @@ from lockscale.predict.predicted_against_measured import (
     judge_rates,
 )
 from lockscale.show.figures.predicted import prediction_figure
+from lockscale.show.headlines import PLACES
 from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story
 
@@ -69,10 +70,11 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     rates = judge_rates(prediction, rows)
     yield from _figures(story, published if known else published[:0], rates, from_base)
     own = f"predicted, from the unpatched arm's rates in this run; {rates_in_words(story)}"
+    place = PLACES.get(prediction.get("origin", ""), "on the published machine")
     found = (
         ("Gains over the unpatched arm", own, judge_gains(prediction, rows),
          [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN + REPEATS),
-        ("On the published machine", f"{from_base}{'; published' if known else ''}", published,
+        (place[0].upper() + place[1:], f"{from_base}{'; published' if known else ''}", published,
          PUBLISHED, _used(prediction)),
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"], OF_RATES),
@@ -115,4 +117,7 @@ def _written(story: Story, prediction: dict[str, Any]) -> str:
     base = story.study.unpatched.name
     so_far = f"only arm {base}" if prediction.get("run") else "nothing"
     when = f", written before {before}, when {so_far} had been measured" if before else ""
-    return f"The prediction has the sha256 {prediction['sha256']}{when}."
+    return (
+        f"The prediction has the sha256 {prediction['sha256']}{when}. What was known when the method of "
+        'prediction was written is in data/README.md of lockscale ("What falls short").'
+    )
