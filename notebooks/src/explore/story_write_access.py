@@ -108,10 +108,9 @@ explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 # ![Gain of the real kernels against processes](../../figures/write-access-gains.svg)
 #
 # With 16 processes the cheap call still makes creates 1.5 times as fast, with 48 it makes them 0.6 times as
-# fast (published: 0.3); these are of two boots, from which Student's t makes 95% intervals that include no
-# change at both: -19% to +196% at 16 processes, 0.25 to 1.3 times as fast at 48. With the search under the
-# lock the cheap call is the faster one throughout: 1.8 times with 48 processes, where the model above has
-# less than 1.1 times.
+# fast (published: 0.3); these are of two boots, of which Student's t makes 95% intervals so wide that both
+# include no change. With the search under the lock the cheap call is the faster one throughout: 1.8 times
+# with 48 processes, where the model above has less than 1.1 times.
 #
 # The grey band was recorded before the run, by a method that was as unsure with one process, where nobody
 # waits, as anywhere else: there it reaches from a fifteenth to fifteen. Today's is sure there (notebook
