@@ -100,9 +100,9 @@ def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
     """Of waits that were timed; a profile of CPUs does not show who sleeps."""
     asked = [UnpatchedData(threads=64, wait_share=share) for share in (0, 0.001, 0.01, 0.03, 0.2)]
     found = [ask_lock(one, ["lockless LOCK"], [], learned()).candidates[0] for one in asked]
-    assert found[0].high < LEAST_GAIN and found[0].over_5_pct == 0 and found[0].worth == "no"
+    assert found[0].high < LEAST_GAIN and found[0].chance == 0 and found[0].worth == "no"
     for fewer, more in pairwise(found):
-        assert fewer.value < more.value and fewer.high < more.high and fewer.over_5_pct <= more.over_5_pct
+        assert fewer.value < more.value and fewer.high < more.high and fewer.chance <= more.chance
     assert found[2].value < 1.05 and found[2].worth == "no"
 
 
@@ -157,7 +157,7 @@ def test_where_even_work_taken_for_waiting_is_little_the_verdict_is_no() -> None
     seen = profile(Entry("_raw_spin_lock", 1, (), None, None, "self", 4.9))
     patches = ["shrink _raw_spin_lock 50%", "lockless _raw_spin_lock"]
     answer = ask_lock(UnpatchedData({}, seen, 64), patches, [], learned())
-    found = {one.patch: (one.worth, one.over_5_pct < 0.5) for one in answer.candidates}
+    found = {one.patch: (one.worth, one.chance < 0.5) for one in answer.candidates}
     assert found == {patches[0]: ("no", True), patches[1]: ("not known", False)}
 
 

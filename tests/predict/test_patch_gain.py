@@ -320,7 +320,7 @@ def test_more_of_a_lock_that_goes_gains_no_less_where_another_limits() -> None:
     texts = ["lockless a_lock", "shrink a_lock 50%", "algorithm a_lock"]
     found = ask_lock(UnpatchedData({}, waits, 32, 10.0), texts, [], learned())
     assert [one.patch for one in found.candidates] == texts
-    assert len({one.over_5_pct for one in found.candidates}) == 3
+    assert len({one.chance for one in found.candidates}) == 3
 
 
 def test_what_a_functions_row_holds_is_not_the_next_lock_where_nobody_says_who_called_whom() -> None:

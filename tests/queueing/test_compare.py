@@ -86,6 +86,17 @@ def test_a_model_within_the_noise_is_said_to_be_the_end_of_the_search():
     assert "in sample within it: usl" in repr(ranked) and "stop here" in repr(ranked)
 
 
+def test_a_law_that_cannot_fall_is_none_of_a_curve_that_does():
+    """Amdahl's law is 12% off on average, so the mean alone would not tell it."""
+    threads = [1, 2, 4, 8, 16, 32, 64]
+    rates = [50e3, 96e3, 170e3, 270e3, 390e3, 464e3, 296e3]
+    ranked = compare_models((threads, rates), [AMDAHL])
+    assert ranked.best.misfit and ranked.best.misses_fall and ranked.best.mape_pct < 25
+    assert {one.status for one in ranked.best.reported} == {"misfit"}
+    assert "The rate falls at the most threads, and amdahl, the least bad, does not" in repr(ranked)
+    assert not compare_models((threads, [*rates[:-1], 455e3]), [AMDAHL]).best.misses_fall
+
+
 def test_a_model_with_a_parameter_for_each_point_is_not_said_to_be_within_the_noise():
     """Four thread counts, four parameters; and an error that is printed as the noise is within it."""
     rates = [1000, 1100, 1900, 2100, 2500, 2550, 2600, 2590]

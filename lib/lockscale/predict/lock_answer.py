@@ -52,7 +52,7 @@ class PatchGain:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
     matched: which rows of the profile are meant. promise: the gain if nothing else were in the way; at_least:
-    of a share of the time that counts as less than it is (MOST_SHARE). over_5_pct: how likely the gain is
+    of a share of the time that counts as less than it is (MOST_SHARE). chance: how likely the gain is
     above 1.05, from 0 to 1; worth: by that; open: why it is not known. next_limit: who waits longest with it.
     """
 
@@ -64,7 +64,7 @@ class PatchGain:
     low: float
     value: float
     high: float
-    over_5_pct: float
+    chance: float
     worth: str
     open: str = ""
     next_limit: NextLimit | None = None
@@ -205,7 +205,7 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
         low=gain.low,
         value=gain.value,
         high=gain.high,
-        over_5_pct=gain.worth,
+        chance=gain.worth,
         worth=worth_writing(measured, gain.worth, why),
         open=why,
         next_limit=following,

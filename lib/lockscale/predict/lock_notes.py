@@ -208,6 +208,8 @@ def _nobody_waits(
         measured.share(match, waits=True) or 0.0 for one in asked for match in one.matches if match.waits
     ]
     if (waiting := max(shares, default=0.0)) > WAIT_AT_ALL:
+        if measured.most_gain() >= NOBODY_WAITS:  # it is the patch that leaves the waits
+            return ""
         return (
             f"the profile has {waiting:.0%} of the time waiting here, but by the rates "
             f"{measured.most_threads} threads do about as many times what one does, so that nobody waits: "

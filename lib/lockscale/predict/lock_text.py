@@ -40,7 +40,7 @@ def lock_text(answer: LockAnswer) -> str:
             "low": f"{one.low:.2f}",
             "gain": f"{one.value:.2f}",
             "high": f"{one.high:.2f}",
-            "chance of > 5%": _chance(one.over_5_pct),
+            "chance of > 5%": _chance(one.chance),
             "worth writing": one.worth,
         }
         for one in answer.candidates

@@ -95,9 +95,8 @@ def _limit(
     another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
     another = another or measured.is_too_much(share + (measured.share_together(ours) or 0.0))
     name = wait.name
-    if any(
-        function_of(match.name.rpartition(":")[2]) == name for match in ours
-    ):  # it takes two kinds of lock
+    ours_of = {function_of(match.name.rpartition(":")[2]) for match in ours}
+    if name in ours_of:  # it takes two kinds of lock
         name = f"{wait.entries[0].family}:{name}"
     several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
     return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)

@@ -110,7 +110,7 @@ def example_line(target: str, which: str, cpus: int) -> str:
 RUN = "patches-check"
 # Why an arm is not counted, by its check that is red.
 RED = {
-    "applies": "it does not apply, or lacks a trace event that its study counts",
+    "applies": "it does not apply, or lacks an event or a function that its study counts",
     "differs": "it is the same as another arm",
     "checkpatch": "checkpatch.pl reports errors",
     "W=1": "it adds warnings",

@@ -196,15 +196,15 @@ def _ties(all_of_them: Comparison) -> str:
     best, *others = all_of_them.not_told_apart or (all_of_them.best.model,)
     if not all_of_them.is_ranked:
         return "There are too few thread counts to leave one out: these models are not ranked."
+    if all_of_them.best.misfit_on_average:
+        return (
+            f"None fits within {LARGEST_HELD_OUT_PCT:g}% leave-one-out; the least bad is "
+            f"{all_of_them.best.model} ({_pct(all_of_them.best.loo_pct)}): no law here describes this table."
+        )
     if all_of_them.best.misses_fall:
         return (
             f"The rate falls at the most threads, and {all_of_them.best.model}, the least bad, does not: no "
             "law here describes this table."
-        )
-    if all_of_them.best.misfit:
-        return (
-            f"None fits within {LARGEST_HELD_OUT_PCT:g}% leave-one-out; the least bad is "
-            f"{all_of_them.best.model} ({_pct(all_of_them.best.loo_pct)}): no law here describes this table."
         )
     if others:
         return f"The data cannot tell {best} from {_and(others, 'or')} (F tests of misfit, 5%)."

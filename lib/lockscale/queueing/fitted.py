@@ -200,12 +200,16 @@ class Fit:
 
     @property
     def misfit(self) -> bool:
-        """Whether it misses what was held out by more than LARGEST_HELD_OUT_PCT: no law of this table.
+        """Whether it is no law of this table: on average, or as it misses that the rate falls."""
+        return self.misfit_on_average or self.misses_fall
+
+    @property
+    def misfit_on_average(self) -> bool:
+        """Whether it misses what was held out by more than LARGEST_HELD_OUT_PCT.
 
         Where nothing can be held out, whether it misses even the values that it was fitted to by as much.
         """
-        error_pct = self.mape_pct if self.loo_pct is None else self.loo_pct
-        return error_pct > LARGEST_HELD_OUT_PCT or self.misses_fall
+        return (self.mape_pct if self.loo_pct is None else self.loo_pct) > LARGEST_HELD_OUT_PCT
 
     @property
     def misses_fall(self) -> bool:

@@ -208,7 +208,7 @@ def _parameters(rates: FewGroups) -> list[ParameterEstimate]:
     of = f"of a create's time, {n} processes with a group each over one alone"
     queued = max((m * max(rates.repeats[1]) / min(rates.repeats[m]) - 1) / (m - 1) for m in rates.free())
     most_waits = max(rates.waits, key=lambda n: rates.waits[n])
-    waits, unit = [rates.waits[most_waits]], f"a create and its unlink, {most_waits} processes"
+    waits, unit = [rates.waits[most_waits]], f"per create, with its unlink, {most_waits} processes"
     return [
         ParameterEstimate.between("waits for a buffer", unit, waits, "identified", "counted"),
         ParameterEstimate("growth", of, growth, least, most, "identified", "repeats, least to most"),

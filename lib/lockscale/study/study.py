@@ -86,7 +86,7 @@ class Study(pydantic.BaseModel):
     model_config = STRICT
 
     name: Name
-    question: Text
+    question: Annotated[Text, pydantic.Field(min_length=1)]
     problem: Text = ""
     story: Text
     limits: Text

@@ -47,7 +47,7 @@ def alt_text(drawn: go.Figure) -> str:
 
 
 def _series(trace: Any) -> str:
-    name = trace.name or trace.type
+    name = (trace.name or trace.type).replace("<br>", " ")
     x, y = (_list(getattr(trace, axis, None)) for axis in "xy")
     if trace.type not in ("scatter", "bar") or not x or not y or getattr(trace, "base", None) is not None:
         return f"{name}: a {trace.type}." if trace.type != "table" else ""

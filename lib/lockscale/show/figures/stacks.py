@@ -108,8 +108,7 @@ def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
             "colors": [COLOURS[0] if one.waits_for else _OTHER for one in waits],
             "line": {"color": "white", "width": 1},
         },
-        texttemplate=["%{label}<br>%{text}"]
-        * len(waits),  # one for all is also that of the root around several
+        texttemplate=["%{label}<br>%{text}"] * len(waits),  # one would also be that of a root around several
         hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
         pathbar={"visible": False},
         textfont={"color": _TEXT},

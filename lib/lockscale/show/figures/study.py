@@ -35,6 +35,8 @@ from lockscale.study.tables import StudyTable
 
 OPEN_MARK = {"size": 14, "line": {"width": 2}}
 APART = 1.5
+LEGEND_LETTERS = 55
+"""As many fit on a line of a legend."""
 
 
 def table_beside_simulated(
@@ -69,8 +71,9 @@ def table_beside_simulated(
         if len(marks):
             marker = {**_style(k)["marker"], **OPEN_MARK}
             marker["symbol"] = f"{marker['symbol'].removesuffix('-open')}-open"  # the line's, for grey print
-            where = f" ({table.name})" if table.path else ""
-            name = f"{arm}, {origin_in_words(marks.origin.iloc[0])}{where}"
+            said = f"{arm}, {origin_in_words(marks.origin.iloc[0])}"
+            apart = "<br>" if len(said) + len(table.name) > LEGEND_LETTERS else " "
+            name = f"{said}{apart}({table.name})" if table.path else said
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
     thread_axis(drawn, [*points.threads, *in_table.threads])
     values = pd.concat([points.value, in_table.value])

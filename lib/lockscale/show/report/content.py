@@ -40,7 +40,7 @@ from lockscale.show.undecided import least_known, why_no_star
 LONGEST_WAITS = 10
 """Of each arm: beyond them a wait is a small part of the time."""
 RATES = ["arm", "cpus", "threads", "unpatched", "value", "change_pct", "low_pct", "high_pct", "significant"]
-COUNTS = ["arm", "cpus", "threads", "unpatched", "value", "change", "low", "high", "significant"]
+COUNTS = ["arm", "cpus", "threads", "unpatched", "value", "change", "low", "high", "level_pct", "significant"]
 
 
 def title_of(story: Story) -> str:
