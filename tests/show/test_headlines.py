@@ -102,9 +102,12 @@ def test_only_what_was_predicted_can_hold():
     counters = pd.DataFrame({"inside": [True, True, False, None]}, dtype=object)
     rates, gains = counters[:2], counters[1:3]
     no_bounds, no_counts, none = guests[2:], counters[3:], counters[:0]
-    of_bounds, of_counts = "1 of 2 predicted bounds hold", "2 of 3 predicted counts lie in their intervals"
+    of_bounds, of_counts = (
+        "1 of 2 predicted bounds hold",
+        "2 of 3 predicted counts lie in their 95% intervals",
+    )
     of_rates = "2 of 2 predicted rates lie in their intervals"
-    of_gains = "1 of 2 predicted gains lie in their intervals"
+    of_gains = "1 of 2 predicted gains lie in their 90% intervals"
     said = f"{of_bounds}; {of_counts}; {of_rates}; {of_gains}"
     assert judged(NO_CURVE, guests, counters, rates, gains).says == said
     assert judged(NO_CURVE, guests, no_counts, none, none).says == of_bounds

@@ -78,17 +78,20 @@ def fullest_guest(rows: pd.DataFrame) -> int:
 def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     """Each prediction for the published machine, its interval, and the published value.
 
-    `published`, `error_pct` and `inside` are None where nobody published that arm. `table`: where the metric
-    was published; two loads of one study have two.
+    `published`, `error_pct` and `inside` are None where nobody published that arm, error_pct also where
+    another table than that of the unpatched side did, whose rates are of other runs. `table`: where it was
+    published; two loads of one study have two.
     """
     truths, tables, found = _published_means(study), _tables_of(study), []
     own = {(str(arm), int(n), str(m)): name for name, arm, n, m in _published_points(study)}
     machine = prediction.get("published_machine")  # None where nothing could be predicted
     for said in prediction.get("predictions") or [machine] * (machine is not None):
         truth = truths.get((said["arm"], said["threads"], said["metric"]))
+        usual = tables.get(said["metric"])
+        table = own.get((said["arm"], said["threads"], said["metric"]), usual)
         found.append(
             {
-                "table": own.get((said["arm"], said["threads"], said["metric"]), tables.get(said["metric"])),
+                "table": table,
                 "arm": said["arm"],
                 "threads": said["threads"],
                 "metric": said["metric"],
@@ -96,7 +99,7 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
                 "low": said["low"],
                 "high": said["high"],
                 "published": truth,
-                "error_pct": truth and 100 * (said["value"] / truth - 1),
+                "error_pct": 100 * (said["value"] / truth - 1) if truth and table == usual else None,
                 "inside": truth and said["low"] <= truth <= said["high"],
                 "naive_value": said["naive_value"],
                 "unit": said["unit"],

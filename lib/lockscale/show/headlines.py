@@ -136,6 +136,10 @@ def shown_counter(rows: pd.DataFrame, study: Study) -> str:
     )
 
 
+LEVELS = {"counts": "95% ", "rates": "", "gains": "90% "}
+"""Of the predicted intervals; of rates it is the study's own matter."""
+
+
 def judged(
     found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: pd.DataFrame, gains: pd.DataFrame
 ) -> Headline:
@@ -149,7 +153,7 @@ def judged(
         held, total = int(judgements.inside.astype(bool).sum()), len(judgements)
         if total:
             wide = _how_wide(judgements)
-            says += [f"{held} of {total} predicted {what} lie in their intervals{wide}"]
+            says += [f"{held} of {total} predicted {what} lie in their {LEVELS[what]}intervals{wide}"]
         numbers |= {what: total, f"{what}_inside": held}
     says = says or ["nothing was predicted that was counted"]
     if found.comparison:
