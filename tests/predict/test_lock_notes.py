@@ -240,6 +240,14 @@ def test_to_avoid_every_call_saves_no_more_than_the_calls_take() -> None:
     assert 1 / 0.9 - 1e-9 <= (found["avoid g 50%"] or 0) <= 1.25
 
 
+def test_who_is_called_no_more_takes_no_lock_either() -> None:
+    """Where all of a function's time is waiting, to avoid it is what a lockless one is."""
+    spin = ("native_queued_spin_lock_slowpath", "_raw_spin_lock", "g", "a")
+    measured = UnpatchedData({}, stacks(stack(20, 1, *spin), stack(80, 2, "work", "a")), 32)
+    first, second = ask_lock(measured, ["avoid g 100%", "lockless g"], [], learned()).candidates
+    assert (first.low, first.value, first.high) == (second.low, second.value, second.high)
+
+
 def nested() -> LockProfile:
     spin = ("native_queued_spin_lock_slowpath", "_raw_spin_lock", "__ext4_new_inode", "path_openat")
     rwsem = ("rwsem_spin_on_owner", "rwsem_down_write_slowpath", "down_write", "path_openat")

@@ -193,12 +193,13 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
     limit = min((one.gain_ends_at for one in others if one.limits), default=float("inf"))
     seen = all_seen(measured, asked)
     most = _most_gain(measured, asked)
-    gain = learned.gain(patch.left, promise, most, timed=seen, next_limit=limit)
+    left = _left(asked)
+    gain = learned.gain(left, promise, most, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following and not following.none_because else None
     why = why_open(measured, gain.worth, ends_at, shares, asked, over)
     return PatchGain(
         patch=patch.text,
-        left=patch.left,
+        left=left,
         threads=measured.most_threads,
         matched="; ".join(dict.fromkeys(match.said(whole=change.of_work) for change, match in asked.matched)),
         promise=None if promise is None or None in shares else min(promise, max(most, 1.0)),
@@ -210,6 +211,14 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
         open=why,
         next_limit=following,
     )
+
+
+def _left(asked: MatchedPatch) -> str:
+    """What the patch leaves of its locks: nothing, where nobody calls any more whoever took them."""
+    no_calls = [
+        change.word == "avoid" and change.visits == 0 and match.waits for change, match in asked.matched
+    ]
+    return GONE if no_calls and all(no_calls) else asked.patch.left
 
 
 def _most_gain(measured: UnpatchedData, asked: MatchedPatch) -> float:
