@@ -30,7 +30,7 @@ from lockscale.show.changelog import letter_of
 from lockscale.show.commit_text import as_text
 from lockscale.show.exports import study_drawings
 from lockscale.show.figures import function_shares
-from lockscale.show.headlines import counted, judged, measured, predicted, shown_counter
+from lockscale.show.headlines import counted, judged, measured, predicted
 from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable, ReportText
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
 from lockscale.show.report.provenance import provenance_parts
@@ -140,14 +140,13 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     yield ReportTable(
         f"Rates of all processes, {study.metric}", timed, _only(story.compared, RATES),
         f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: p < 5% "
-        f"over all rows together, at points where the A/A pair does not differ. The change is the geometric "
-        f"mean over blocks; a changelog has the ratio of the means.{_more_boots(story)}",
+        f"over all rows together, at points where the A/A pair does not differ. Changes are geometric "
+        f"means over blocks, a changelog's are ratios of means.{_more_boots(story)}",
     )  # fmt: skip
     proof = "The proof" if counter == study.counter else "Counted, but no proof"
-    says = "" if counter == study.counter else f"{shown_counter(rows, study)} "
     yield ReportTable(
         f"{proof}: {counter}, {unit_of(study, counter)}", counts_in_words(story),
-        _only(counts[counts.counter == counter], COUNTS), f"{says}Rank-based intervals, each row by itself.",
+        _only(counts[counts.counter == counter], COUNTS), "Rank-based intervals, each row by itself.",
     )  # fmt: skip
     most = most_extra(story.extra)
     waits = lock_waits_of(rows, _sides(story), *most).groupby("arm", sort=False)

@@ -170,7 +170,8 @@ pre {{ font: 0.8em/1.35 "DejaVu Sans Mono", monospace; white-space: pre-wrap; ov
   @page {{ size: A4; margin: 12mm }}
   :root {{ --paper: #fff; --ink: #222; --grid: #ccc; --soft: #fff; --quiet: #444; {_SERIES} }}
   body {{ font-size: 9pt; max-width: none; margin: 0; padding: 0 }}
-  .table {{ overflow: visible; margin: 0.5em 0 }} table {{ font-size: 6.5pt }}
+  .table {{ overflow: visible; margin: 0.5em 0 }} table {{ font-size: 6.5pt; line-height: 1.2 }}
+  th, td {{ padding-top: 0.05em; padding-bottom: 0.05em }}
   pre {{ font-size: 7pt; padding: 0 }}
   figure {{ width: 48%; margin: 0 0.5% 0.5em 0 }} figure, tr {{ break-inside: avoid }}
   h2 {{ margin-top: 1em; break-after: avoid }} caption {{ break-after: avoid }}

@@ -87,6 +87,8 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     for title, origin, frame, columns, note in found:
         if len(frame):
             shown = frame[columns].dropna(axis="columns", how="all")
+            if "table" in shown and shown.table.nunique() == 1:  # it would make each row two lines high
+                shown = shown.drop(columns="table")
             yield ReportTable(title, origin, shown.rename(columns={"inside": "held"}), note)
 
 
@@ -118,6 +120,6 @@ def _written(story: Story, prediction: dict[str, Any]) -> str:
     so_far = f"only arm {base}" if prediction.get("run") else "nothing"
     when = f", written before {before}, when {so_far} had been measured" if before else ""
     return (
-        f"The prediction has the sha256 {prediction['sha256']}{when}. What was known when the method of "
-        'prediction was written is in data/README.md of lockscale ("What falls short").'
+        f"The prediction has the sha256 {prediction['sha256']}{when}. What was known when its method was "
+        'written: data/README.md of lockscale ("What falls short").'
     )
