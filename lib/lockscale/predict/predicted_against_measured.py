@@ -82,12 +82,13 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     another table than that of the unpatched side did, whose rates are of other runs. `table`: where it was
     published; two loads of one study have two.
     """
-    truths, tables, found = _published_means(study), _tables_of(study), []
-    own = {(str(arm), int(n), str(m)): name for name, arm, n, m in _published_points(study)}
+    truths, found, points = _published_means(study), [], list(_published_points(study))
+    own = {(str(arm), int(n), str(metric)): name for name, arm, n, metric in points}
+    first = {str(metric): name for name, _, _, metric in points}
     machine = prediction.get("published_machine")  # None where nothing could be predicted
     for said in prediction.get("predictions") or [machine] * (machine is not None):
         truth = truths.get((said["arm"], said["threads"], said["metric"]))
-        usual = tables.get(said["metric"])
+        usual = first.get(said["metric"])
         table = own.get((said["arm"], said["threads"], said["metric"]), usual)
         found.append(
             {
@@ -106,15 +107,6 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(found)
-
-
-def _tables_of(study: Study) -> dict[str, str]:
-    """Metric -> the first of the study's published tables that has it."""
-    found: dict[str, str] = {}
-    for name in study.published_tables:
-        for metric in published(name).get("metric", pd.Series(dtype=str)).unique():
-            found.setdefault(str(metric), name)
-    return found
 
 
 def _published_points(study: Study) -> Iterator[tuple[str, Any, Any, Any]]:
