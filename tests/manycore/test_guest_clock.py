@@ -78,10 +78,11 @@ def test_ranks_of_mpi_are_one_section_from_their_first_barrier_to_the_end(machin
     said = must(machine, ["env", f"LD_PRELOAD={build_mpi_marks()}", str(rank)])
     (section,) = machine.sections(known)
     assert said == "0\n"  # both barriers and the end went on to the library behind the marks
-    assert 20e6 <= section.cpu_ns < 25e6  # the 100 ms before are no part of it
-    assert (
-        19.9e6 <= section.virtual_ns < 25e6
-    )  # to a quantum; by the rank's own CPU, ahead of QEMU's clock while it is alone
+    # To a quantum; by the rank's own CPU, ahead of QEMU's clock while it is alone.
+    assert 19.9e6 <= section.virtual_ns < 25e6
+    # The 100 ms before are no part of it, but what other CPUs do meanwhile is, such as the writeback of
+    # the files of the tests above, which comes when it comes (9.5 ms of it on a busy host).
+    assert 20e6 <= section.cpu_ns < 100e6
 
 
 def test_processes_can_be_containers(machine: QemuMachine):
