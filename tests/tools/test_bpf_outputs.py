@@ -22,6 +22,11 @@ def test_klockstat_has_waits_and_holds_of_each_caller():
     assert (other.wait_ns, other.mean_ns, other.hold_ns) == (5700, 2800, 85_100)
 
 
+def test_the_line_with_which_klockstat_ends_is_no_row():
+    profile = profile_of(sample("klockstat_libbpf-by-hand") + "Exiting trace of mutex/sem locks\n")
+    assert not any("left out" in one for one in profile.warnings)
+
+
 def test_klockstat_leaves_a_row_out_whose_total_is_another_rows():
     profile = profile_of(sample("klockstat-by-hand").replace("5468      18379", "5468       5667"))
     assert any("line 4 is left out, its total is not count x average" in one for one in profile.warnings)

@@ -173,14 +173,12 @@ def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
 
 def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
     """The A/A pair's rates with half the quantum against those with the whole, in percent."""
-    pair = rows[rows.pair == "aa"]
-    half = pair[pair.metric == HALF].set_index([*POINT, "iteration", "statistic"]).value
-    whole = pair[pair.metric == "rate"].set_index([*POINT, "iteration", "statistic"]).value
+    pair = of_all_processes(rows[rows.pair == "aa"], metrics=("rate", HALF))
+    by_load = pair.set_index([*POINT, "iteration", "statistic"])
+    whole, half = by_load[by_load.metric == "rate"].value, by_load[by_load.metric == HALF].value
     both = pd.concat([whole, half], axis=1, keys=["rate_per_s", "half_quantum_per_s"], join="inner")
     both["change_pct"] = (100 * (both.half_quantum_per_s / both.rate_per_s - 1)).round(2)
-    found = both.reset_index()
-    of_all = found[found.statistic == "total"]  # the slowest process x processes is another number
-    return found if of_all.empty else of_all.reset_index(drop=True)
+    return both.reset_index()
 
 
 def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:

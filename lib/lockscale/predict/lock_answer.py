@@ -17,7 +17,14 @@ from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
-from lockscale.predict.lock_notes import moved_lines, no_waits, notes_of, rows_taken_together, warnings_of
+from lockscale.predict.lock_notes import (
+    moved_lines,
+    no_waits,
+    notes_of,
+    other_sleep,
+    rows_taken_together,
+    warnings_of,
+)
 from lockscale.predict.lock_verdict import (
     MatchedPatch,
     all_seen,
@@ -78,8 +85,9 @@ class PatchGain:
 class LockAnswer:
     """Candidates, the best first; predicted, nothing measured.
 
-    warnings: what was not read as it stands, or cannot be right; notes: what was assumed. gains, patches: how
-    many gains of how many published patches it is learned from.
+    warnings: what was not read as it stands, or cannot be right; notes: what was assumed, other_sleep, of a
+    sleep for no lock that is longer than the waits, among them. gains, patches: how many gains of how many
+    published patches it is learned from.
     """
 
     used: list[str]
@@ -89,6 +97,7 @@ class LockAnswer:
     advice: Advice
     warnings: list[str]
     notes: list[str]
+    other_sleep: str
     gains: int
     patches: int
     origin: str = "predicted"
@@ -135,6 +144,7 @@ def ask_lock(
             *notes_of(measured, asked, [one.promise for one in found]),
             *rows_taken_together(measured, asked),
         ],
+        other_sleep=other_sleep(measured),
         gains=learned.gains,
         patches=learned.patches,
     )

@@ -25,7 +25,6 @@ from lockscale.tools.lock_functions import function_of, moves_a_lock
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 from lockscale.tools.profile_entry import caller_of
 
-OTHER_SLEEP = "and for no lock"
 SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 ROUNDED_PCT = 1.0
 ROUNDED_DURATION = 0.02
@@ -95,11 +94,14 @@ def _self_pct(measured: UnpatchedData) -> float:
     return sum(one.share_pct or 0.0 for one in rows)
 
 
-def other_sleep(measured: UnpatchedData) -> str:
-    """The longest sleep that is for no lock, of off-CPU time; empty where lock waits are longer."""
+def _longest_sleep(measured: UnpatchedData) -> tuple[str, float]:
+    """Of off-CPU time: what sleeps longest of what waits for no lock, and its percent.
+
+    Empty where lock waits are longer.
+    """
     profile = measured.profile
     if profile is None or not of_sleep(measured) or not profile.waits:
-        return ""
+        return "", 0.0
     sleeps: dict[str, float] = {}
     for one in profile.entries:
         if not one.kind:
@@ -107,16 +109,33 @@ def other_sleep(measured: UnpatchedData) -> str:
             sleeps[where] = sleeps.get(where, 0.0) + (one.share_pct or 0.0)
     name = max(sleeps, key=lambda one: sleeps[one], default="")
     if not name or sleeps[name] <= (profile.waits[0].wait_pct or 0.0):
+        return "", 0.0
+    return name, sleeps[name]
+
+
+def other_sleep(measured: UnpatchedData) -> str:
+    """That the longest sleep is for no lock; empty where it is for one, or may be."""
+    name, slept_pct = _longest_sleep(measured)
+    if not name or _no_symbol(name):
         return ""
-    if name.startswith("0x"):
-        return (
-            f"{name} has {sleeps[name]:.0f}% of the off-CPU time and no symbol, so it may be a lock: print "
-            "the stacks again with the symbols of its module"
-        )
     return (
-        f"{name} sleeps for {sleeps[name]:.0f}% of the off-CPU time, {OTHER_SLEEP}: where these are the "
+        f"{name} sleeps for {slept_pct:.0f}% of the off-CPU time, and for no lock: where these are the "
         "load's threads, that limits the gain"
     )
+
+
+def _unnamed_sleep(measured: UnpatchedData) -> str:
+    name, slept_pct = _longest_sleep(measured)
+    if not _no_symbol(name):
+        return ""
+    return (
+        f"{name} has {slept_pct:.0f}% of the off-CPU time and no symbol, so it may be a lock: print the "
+        "stacks again with the symbols of its module"
+    )
+
+
+def _no_symbol(name: str) -> bool:
+    return name.startswith("0x")
 
 
 def moved_lines(measured: UnpatchedData, asked: Sequence[str]) -> str:
@@ -182,7 +201,7 @@ def notes_of(
         _tiny_share(measured),
         few_samples(measured),
         _other_share(measured, asked),
-        other_sleep(measured),
+        other_sleep(measured) or _unnamed_sleep(measured),
         moved_lines(measured, [change.lock for one in asked for change in one.changes]),
         _other_duration(measured),
         "" if measured.threads_said else f"{ASSUMED_THREADS} threads are assumed: give --threads or rates",

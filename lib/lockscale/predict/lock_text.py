@@ -8,7 +8,6 @@ import pandas as pd
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_answer import MOST_PROMISED, LockAnswer, PatchGain
-from lockscale.predict.lock_notes import OTHER_SLEEP
 from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNEXPLAINED, UNLIKELY
 from lockscale.predict.next_bottleneck import NextLimit
 from lockscale.predict.patch_language import read_patch
@@ -96,7 +95,7 @@ def _at_its_limit(answer: LockAnswer) -> str:
 def _next(answer: LockAnswer) -> str:
     limit = answer.next_limit
     if limit is None:
-        seen = "" if not _sleeps(answer) else ", but for the sleep that is noted above"
+        seen = "" if not answer.other_sleep else ", but for the sleep that is noted above"
         return (
             f"What limits the rate after the patch cannot be seen in this input{seen}; the intervals cover "
             "what published patches ran into."
@@ -123,11 +122,6 @@ def _next(answer: LockAnswer) -> str:
         f"limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting changes too "
         f'(ask for both: "A + B").'
     )
-
-
-def _sleeps(answer: LockAnswer) -> str:
-    """The note of a sleep for no lock that is longer than the waits; empty where there is none."""
-    return next((note for note in answer.notes if OTHER_SLEEP in note), "")
 
 
 def _limits_nothing(answer: LockAnswer, limit: NextLimit) -> bool:
@@ -191,8 +185,8 @@ def _unseen(answer: LockAnswer) -> str:
     limit = answer.next_limit
     if limit and limit.none_because:
         return f"Threads also wait at {limit.name}, {limit.wait_pct:.1f}% of the time: {limit.none_because}."
-    if sleep := _sleeps(answer):
-        return f"{sleep}."
+    if answer.other_sleep:
+        return f"{answer.other_sleep}."
     return "What limits the rate after that cannot be seen in these data."
 
 

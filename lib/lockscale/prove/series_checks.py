@@ -2,6 +2,7 @@
 """What can be said of a series without booting it: it applies, is not in already, it builds."""
 
 import contextlib
+import functools
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
@@ -181,7 +182,8 @@ def refuse_unknown_functions(series: Series, functions: Iterable[str]) -> None:
         )
 
 
-def _is_named(name: str, tree: Path, places: Sequence[str]) -> bool:
+@functools.cache  # each arm of a study asks for the same names
+def _is_named(name: str, tree: Path, places: tuple[str, ...]) -> bool:
     there = [place for place in places if (tree / place).is_dir()]
     argv = [need("grep"), "-rqwF", "--include=*.c", "--include=*.S", "-e", name, "--", *there]
     return bool(there) and subprocess.run(argv, cwd=tree, capture_output=True, check=False).returncode == 0

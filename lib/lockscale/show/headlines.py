@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.measure.compare_arms import proof_of
+from lockscale.measure.compare_arms import most_extra, proof_of
 from lockscale.measure.rows import origin_in_words
 from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, YES, Fitted
 from lockscale.queueing.compare import Comparison
@@ -113,13 +113,14 @@ def measured(rows: pd.DataFrame, where: str) -> Headline:
 
 def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     """06: more of the proof's counter before the patch, at the point where it is farthest apart."""
-    most: Any = extra.sort_values("extra").iloc[-1]
+    cpus, threads = most_extra(extra)
+    most: Any = extra[(extra.cpus == cpus) & (extra.threads == threads)].iloc[0]
     says = (
         f"counted {where}: {most.extra + 0.0:.3g} [{most.low + 0.0:.3g}, {most.high + 0.0:.3g}] "
         f"({most.level_pct:.0f}%) more {counter} per operation "
     )
-    processes = f"{int(most.threads)} process{'es' * int(most.threads > 1)}"
-    says += f"before the patch, {processes} on {int(most.cpus)} CPUs: "
+    processes = f"{threads} process{'es' * int(threads > 1)}"
+    says += f"before the patch, {processes} on {cpus} CPUs: "
     says += "significant" if most.significant else "not significant with all points together (Holm, 5%)"
     numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}
     return Headline(says, numbers)

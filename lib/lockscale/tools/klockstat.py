@@ -23,7 +23,7 @@ _HEAD = re.compile(
 )
 _TIME = r"(\d{1,18}(?:\.\d+)?(?: ?(?:ns|us|ms|s|m|h))?)"
 _ROW = re.compile(rf" *(\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII)
-_BESIDE = re.compile(r" *(?:Max PID \d+.*|\S+|\^C.*|Tracing .*|# .*|\$ .*|)")
+_BESIDE = re.compile(r" *(?:Max PID \d+.*|\S+|\^C.*|Tracing .*|Exiting trace .*|# .*|\$ .*|)")
 _NS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "h": 3.6e12}
 
 
