@@ -47,6 +47,7 @@ def test_a_step_of_minutes_is_announced_while_it_runs(log: Path, monkeypatch):
 
 def test_every_update_is_a_line_when_none_is_held_back(log: Path, monkeypatch):
     monkeypatch.setattr(module, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(module, "SURE_AFTER_S", 0.0)
     with progress("measure", 4) as shown:
         for done in range(5):
             shown.update(done)
@@ -54,6 +55,16 @@ def test_every_update_is_a_line_when_none_is_held_back(log: Path, monkeypatch):
     assert [line.split(",")[0] for line in lines] == [f"measure: {done}/4" for done in range(5)]
     assert all(", about " in line and line.endswith(" s left") for line in lines[1:4])
     assert not any("left" in line for line in (lines[0], lines[4]))
+
+
+def test_the_rest_is_not_told_from_a_moment_or_from_a_part_of_the_first_of_several(log: Path, monkeypatch):
+    monkeypatch.setattr(module, "LINE_EVERY_S", 0.0)
+    with progress("compile", 90) as shown:
+        shown.update(2)
+    monkeypatch.setattr(module, "SURE_AFTER_S", 0.0)
+    with progress("boots", 2) as shown:
+        shown.update(0.6)
+    assert log.read_text() == "compile: 2/90\nboots: 1/2\n"
 
 
 def test_a_step_that_fails_still_says_how_far_it_came(log: Path):

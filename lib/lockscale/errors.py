@@ -27,6 +27,10 @@ class FullDisk(BadInput):
     """A disk took no more; with room again what was begun can go on."""
 
 
+class InUse(BadInput):
+    """Somebody else holds the lock on it; once that is free, what was begun can go on."""
+
+
 class RunFailed(_Sentence):
     """The work was done as asked and found a failure (a guest panicked, a check is red): exit 1."""
 

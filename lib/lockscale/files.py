@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput, FullDisk, printable
+from lockscale.errors import BadInput, FullDisk, InUse, printable
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -247,6 +247,16 @@ def locked(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
         yield
 
 
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock on `path` now."""
+    with contextlib.suppress(OSError), path.open() as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def holder(path: Path) -> str:
     """Who holds the lock on `path`, and since when, for a message of somebody who waits for it."""
     try:
@@ -261,7 +271,7 @@ def hold_lock(
 ) -> Iterator[None]:
     """Hold an exclusive lock on `path`, which holds `says` meanwhile; for_all: every user may take it.
 
-    Raises BadInput with refusal(what the first holder says) for a second one, who else waits. The kernel
+    Raises InUse with refusal(what the first holder says) for a second one, who else waits. The kernel
     lets go of it when the last process that has it open ends, however it ends.
     """
     with full_disk_is_one_sentence(path.parent):
@@ -272,7 +282,7 @@ def hold_lock(
                 fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 stream.seek(0)
-                raise BadInput(refusal(stream.read())) from None
+                raise InUse(refusal(stream.read())) from None
             stream.seek(0)
             stream.truncate()
             stream.write(says)

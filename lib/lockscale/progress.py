@@ -34,9 +34,17 @@ def _share(done: float, total: float | None) -> str:
     return f" {done:.0f}/{total:.0f}" if total else ""
 
 
+SURE_AFTER_S, SURE_AFTER_SHARE = 10.0, 0.05
+"""What is done says nothing of the rest before it took so long and is one of several, or that of one."""
+
+
 def _left(passed_s: float, done: float, total: float | None) -> str:
-    """Where something is done and something is left."""
-    return f", about {passed_s * (total - done) / done:.0f} s left" if total and 0 < done < total else ""
+    """Where something is left, and enough is done to tell how long it takes."""
+    if not total or not 0 < done < total or passed_s < SURE_AFTER_S:
+        return ""
+    if done < (1.0 if total > 1 else SURE_AFTER_SHARE * total):
+        return ""
+    return f", about {passed_s * (total - done) / done:.0f} s left"
 
 
 class _Lines:

@@ -83,7 +83,7 @@ simulate(inode_claim, 48, {"search_locked": True})
 # kernels do not differ; beyond it, all waiters of the unpatched one go for the same bit, and only one of
 # them wins per pass of the queue. Each number is the mean of several runs. At the knee they differ, as the
 # storm has begun in some of them and not in others: at 32 threads and 285.3 ns the fastest run is more than
-# twice as fast as the slowest, and none is near their mean.
+# twice as fast as the slowest, so their mean describes neither.
 
 # %%
 import pandas as pd

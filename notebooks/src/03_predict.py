@@ -125,7 +125,8 @@ sentences(answer.naive_reason)
 # ## What is not known
 #
 # What the unpatched kernel's tables do not show, and which measurement would; then which patch is worth
-# writing.
+# writing. The gain there may have a wider interval than the parameter `gain`, as it includes the scatter of
+# the unpatched rate.
 
 # %%
 display(pd.DataFrame(answer.open), pd.DataFrame(answer.ideas))

@@ -20,7 +20,7 @@ run = ""
 # %%
 from IPython.display import display
 
-from lockscale.measure.compare_arms import counted_arms, extra_calls, function_costs, proof_of
+from lockscale.measure.compare_arms import counted_arms, extra_calls, function_costs
 from lockscale.measure.profiling import UNDER_PROFILER, lock_waits_of, overheads
 from lockscale.show.figures.study import counted_against_unpatched, function_shares
 from lockscale.show.headlines import counted, shown_counter
@@ -118,4 +118,4 @@ if UNDER_PROFILER in set(story.rows.metric):
 # ## In one sentence
 
 # %%
-counted(extra, proof_of(story.rows, story.study), story.where)
+counted(extra, story.rows, story.study, story.where)

@@ -177,10 +177,10 @@ gains
 #
 # Errors at the published points, from the fits stored in [data](../data/README.md): the best queueing model
 # of each curve, and the simulator fitted to all columns of a machine at once. 02 simulates the same anew,
-# with fewer operations, so its last digits differ. `mape_pct` is the mean error, `target_pct` what it should
-# stay below (`met`), `noise_pct` how far repeats lie apart; `points` counts those of all columns that were
-# fitted together. There is no stored fit for your own CSV file: `lockscale compare FILE` ranks the queueing
-# models on it.
+# with fewer operations, so its last digits differ. `mape_pct` is the mean error, `target_pct` what it
+# should stay below (`met`), `noise_pct` the mean error that a perfect model would have, as the published
+# means scatter too; `points` counts those of all columns that were fitted together. There is no stored fit
+# for your own CSV file: `lockscale compare FILE` ranks the queueing models on it.
 
 # %%
 from lockscale.show.figures import scoreboard_figure, scoreboard_numbers

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A series goes in exactly or is refused in a sentence; the tree itself is never touched by trying."""
 
+import re
 import shutil
 
 import pytest
 from tiny_kernel import IALLOC, Kernel, git, text
 
 from lockscale.errors import BadInput
-from lockscale.kernels.series import apply_beside, read_series, touched_files
+from lockscale.kernels.series import apply_beside, chosen_series, read_series, touched_files
 
 
 def test_a_series_gives_the_new_files_and_leaves_the_tree_alone(kernel: Kernel):
@@ -100,6 +101,24 @@ def test_a_patch_whose_tabs_a_mailer_changed_is_told_from_one_to_rebase(kernel: 
     second.write_text(second.read_text().replace("\t", "        "))
     with pytest.raises(BadInput, match="applies only if white space is ignored"):
         apply_beside(series, kernel.tree)
+
+
+def test_a_patch_made_without_prefixes_is_told_from_one_to_rebase(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="changed"))
+    series = kernel.series()
+    (patch,) = series.patches
+    patch.write_text(re.sub(r"\b[ab]/fs/", "fs/", patch.read_text()))
+    with pytest.raises(
+        BadInput, match=r"changes ext4/ialloc.c, .*: its paths lack a/ and b/, so make it again"
+    ):
+        apply_beside(series, kernel.tree)
+
+
+def test_an_arm_whose_folder_lists_no_patches_is_asked_for_its_series(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="changed"))
+    (kernel.series().folder / "series").unlink()
+    with pytest.raises(BadInput, match=r"^kernel-patches/s/arm has no file `series`: name its patches there"):
+        chosen_series("s/arm")
 
 
 @pytest.mark.parametrize("patches", [1, 2])

@@ -116,7 +116,7 @@ def test_a_server_is_held_by_one_run_and_the_other_is_told_who(
     "text", ["", "{}", "[]", "not json", '{"who": 1}', '{"who": {}, "run": [], "since_utc": 0}']
 )
 def test_any_record_of_a_holder_is_read(text: str):
-    assert read_holder(text).refusal("t").startswith("target t is in use by ")
+    assert read_holder(text).refusal("target t").startswith("target t is in use by ")
 
 
 @pytest.mark.slow

@@ -150,7 +150,8 @@ def test_a_second_controller_is_refused_with_who_and_since_when(folder: Path):
     os.kill(first, signal.SIGSTOP)  # it lives, somewhere in a step
     try:
         with pytest.raises(
-            BadInput, match=r"^target here is in use by Ada since \d{4}-.*Z \(run run\): wait"
+            BadInput,
+            match=r"^target here needs this machine, which is in use by Ada since \d{4}-.*Z \(run run\)",
         ):
             resume(folder.parent / "two")
         with pytest.raises(BadInput, match=rf"run run is in use by Ada since .*Z \(process {first}\): wait"):

@@ -125,12 +125,24 @@ def test_a_place_with_one_arm_runs_it_in_every_block():
     ("target", "asked", "why"),
     [
         ("qemu", {"guests": [{"cpus": 65, "processes": [1]}]}, "65 CPUs and target qemu has 64"),
-        ("qemu", {"guests": [{"cpus": 4, "processes": [100_000]}]}, "a load has at most 4096 processes"),
-        ("qemu", {"operations_per_point": 10**12}, "with 100000000 operations each: ask for fewer"),
+        (
+            "qemu",
+            {"guests": [{"cpus": 4, "processes": [100_000]}]},
+            "asks for [15]0+ processes, but a load has at most 4096: ask for fewer",
+        ),
+        (
+            "qemu",
+            {"operations_per_point": 10**12},
+            "a process does at most 100000000 operations of a load: ask for fewer",
+        ),
         ("qemu", {"operations_per_point": 10**8}, "MiB, room for at most [0-9]+ files: ask for fewer"),
-        ("manycore", {"guests": [{"cpus": 4, "processes": [5000]}]}, "a load has at most 4096 processes"),
-        ("example-server", {"operations_per_point": 10**12}, "operations each: ask for fewer"),
-        ("local", {"operations_per_point": 10**12}, "operations each: ask for fewer"),
+        (
+            "manycore",
+            {"guests": [{"cpus": 4, "processes": [5000]}]},
+            "asks for [15]0+ processes, but a load has at most 4096: ask for fewer",
+        ),
+        ("example-server", {"operations_per_point": 10**12}, "operations of a load: ask for fewer"),
+        ("local", {"operations_per_point": 10**12}, "operations of a load: ask for fewer"),
     ],
 )
 def test_what_no_load_or_disk_can_do_is_refused_before_anything_is_built(target: str, asked: Any, why: str):

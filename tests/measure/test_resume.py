@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, FullDisk, RunFailed
-from lockscale.measure.resume import forget_unbegun, says_how_to_go_on
+from lockscale.files import locked, write_json
+from lockscale.measure.resume import forget_unbegun, says_how_to_go_on, state_of
 from lockscale.measure.run_folder import Run
 
 GOES_ON = "no finished step is lost, `lockscale study resume inode-claim-1` continues the run"
@@ -61,3 +62,31 @@ def test_what_had_begun_stays(run: Run):
     (run.folder / "progress.log").touch()
     forget_unbegun(run)
     assert (run.folder / "progress.log").exists()
+
+
+def test_a_run_is_running_as_long_as_its_lock_is_held(tmp_path: Path):
+    run = Run(tmp_path)
+    assert state_of(run) == "not measured"
+    with locked(tmp_path / "pipeline.lock", "run x"):
+        assert state_of(run) == "running"
+    run.journal.write_text("")
+    assert state_of(run) == "unfinished"
+    run.rows.write_text("")
+    assert state_of(run) == "measured"
+
+
+def test_whoever_is_refused_as_somebody_measures_is_told_how_to_go_on(tmp_path: Path):
+    run = Run(tmp_path / "r-1")
+    run.folder.mkdir()
+    write_json(run.folder / "study.json", {})
+    run.prediction.write_text("{}")
+    with (
+        locked(tmp_path / "lock", "the machine"),
+        pytest.raises(BadInput) as refused,
+        says_how_to_go_on(run),
+        locked(tmp_path / "lock", "the machine"),
+    ):
+        raise AssertionError("two hold one lock")
+    assert str(refused.value).endswith(
+        "wait until it ends; no finished step is lost, `lockscale study resume r-1` continues the run"
+    )

@@ -109,7 +109,7 @@ def test_a_kernel_s_build_time_stands_in_both(readme: Path):
     )
     write_readme([one])
     assert "| s/before | yes | yes, 24 s |" in readme.read_text()
-    assert as_text([one]).endswith("builds: 6.12, compiled in 24.3 s")
+    assert as_text([one]).endswith("builds: 6.12, compiled once in 24.3 s")
 
 
 def test_a_failure_is_seen_on_its_line():

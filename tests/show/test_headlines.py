@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from lockscale.fitting.column import Column
+from lockscale.measure.count_calls import OBSERVE, observed_counters
 from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, NO, YES, Fitted
 from lockscale.queueing import AMDAHL, USL
 from lockscale.queueing.compare import compare_models
@@ -20,6 +21,7 @@ from lockscale.show.headlines import (
     simulated,
     written,
 )
+from lockscale.study.file import load_study
 
 NO_CURVE = Fitted(
     Column("t", "base on 4 CPUs", np.array([1.0]), np.array([1.0]), None, "ops/s", "qemu", ""), None
@@ -35,6 +37,8 @@ def test_claims_are_counted_by_verdict():
     assert audited(claims).says == "of 4 claims 2 hold, 1 fail (not claimed by the source) and 1 unknown"
     claims.loc[0, "verdict"] = "fails"
     assert "2 fail (1 not claimed by the source)" in audited(claims).says
+    claims.loc[0, "note"] = "not ldiskfs_bread; our check"
+    assert "2 fail (not claimed by the source)" in audited(claims).says
     assert "no table of the study prints a claim" in audited(pd.DataFrame({"verdict": []})).says
 
 
@@ -63,7 +67,7 @@ def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():
     said = {"arm": "patched", "low": 690_000.0, "high": 960_000.4, "unit": "creates/s", "threads": 48}
     found = predicted({"published_machine": said})
     says = "690,000 to 960,000 creates/s by patched at 48 threads"
-    assert found.says == f"predicted for the published machine: {says}"
+    assert found.says == f"predicted for the published machine, low to high: {says}"
     assert predicted({"published_machine": None}).numbers == {}
 
 
@@ -89,12 +93,19 @@ def test_what_was_measured_says_where():
 def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
     table = {"extra": [0.1, 2.5], "low": [0.0, 2.0], "high": [0.2, 3.0], "cpus": [4, 4], "threads": [1, 48]}
     table["level_pct"] = [96.4, 96.4]
-    found = counted(pd.DataFrame(table).assign(significant=True), "lost claims", "in QEMU (tcg)")
-    assert found.says.startswith("counted in QEMU (tcg): 2.5 [2, 3] (96%) more lost claims per operation")
+    study = load_study("orphan-file")
+    sources = observed_counters(study)[study.counter].sources
+    rows = pd.DataFrame({"metric": sources, "tool": OBSERVE})
+    found = counted(pd.DataFrame(table).assign(significant=True), rows, study, "in QEMU (tcg)")
+    assert found.says.startswith(
+        "counted in QEMU (tcg): 2.5 [2, 3] (96%) more waits for an orphan lock per operation"
+    )
     assert found.says.endswith("48 processes on 4 CPUs: significant")
-    unsure = counted(pd.DataFrame(table).assign(significant=[True, False]), "lost claims", "in QEMU (tcg)")
+    unsure = counted(pd.DataFrame(table).assign(significant=[True, False]), rows, study, "in QEMU (tcg)")
     assert unsure.says.endswith("4 CPUs: not significant with all points together (Holm, 5%)")
     assert found.numbers == {"extra": 2.5, "extra_low": 2.0, "extra_high": 3.0}
+    other = counted(pd.DataFrame(table).assign(significant=True), rows.assign(metric="x"), study, "in QEMU")
+    assert other.says.endswith(f"significant. It proves nothing: {study.counter} was not counted")
 
 
 def test_only_what_was_predicted_can_hold():

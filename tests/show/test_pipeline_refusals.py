@@ -88,7 +88,9 @@ def test_a_machine_that_measures_already(place: Path, target: str):
     with hold_this_machine("inode-claim-20261124T060000Z", "here"):
         said = refusal(place, target=target)
     assert re.fullmatch(
-        rf"target {target} is in use by .* \(run inode-claim-20\w+\): wait until it ends", said
+        rf"target {target} needs this machine, which is in use by .* \(run inode-claim-20\w+\): wait until "
+        "it ends",
+        said,
     )
 
 

@@ -142,6 +142,8 @@ def test_runs_of_two_studies_or_of_none_are_refused(runs: Path):
         compare_runs(CURATED.id, "orphan-file-20261230T000000Z")
     with pytest.raises(BadInput, match="name both"):
         compare_runs(CURATED.id)
+    with pytest.raises(BadInput, match=f"{CURATED.id} is both runs: choose two that differ"):
+        compare_runs(CURATED.id, CURATED.id)
     shutil.rmtree(runs)
     with pytest.raises(BadInput, match="no two measured runs"):
         what_differs()

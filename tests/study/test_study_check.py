@@ -51,8 +51,9 @@ def test_every_study_names_what_there_is(name: str):
         (
             "operations_per_point: ",
             "operations_per_point: 9999999999",
-            "at most 4096 processes with 100000000",
+            "but a process does at most 100000000 operations of a load",
         ),
+        ("    - cpus: 64", "    - cpus: 65", "parameters.manycore: a guest has at most 64 CPUs"),
         (
             'kernel_source: ""',
             "kernel_source: /nowhere",

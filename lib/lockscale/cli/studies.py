@@ -64,12 +64,19 @@ def study_show(name: str) -> None:
 def study_status() -> None:
     """List the runs on this machine and their state."""
     from lockscale import paths
+    from lockscale.measure.resume import state_of
     from lockscale.measure.run_folder import list_runs
 
-    rows = [
-        {"run": r.id, "measured": r.rows.is_file(), "changelog": r.changelog.is_file()} for r in list_runs()
+    rows: list[dict[str, Any]] = [
+        {"run": r.id, "state": state_of(r), "measured": r.rows.is_file(), "changelog": r.changelog.is_file()}
+        for r in list_runs()
     ]
-    show(rows, table(rows) if rows else f"there is no run in {paths.RUNS}")
+    show(
+        rows,
+        table([{name: row[name] for name in ("run", "state")} for row in rows])
+        if rows
+        else f"there is no run in {paths.RUNS}",
+    )
 
 
 @study.command("run")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A patch series: kernel-patches/<study>/<arm>/series and the git am-able patches it lists."""
 
+import glob
 import hashlib
 import os
 import re
@@ -168,6 +169,10 @@ def _found() -> list[tuple[str, str]]:
 def chosen_names(which: str | None) -> list[tuple[str, str]]:
     """Study and arm of every series of `which`, readable or not: a study, a study/arm, or None for all."""
     chosen = [(study, arm) for study, arm in _found() if which in (None, study, f"{study}/{arm}")]
+    if not chosen and which and len(Path(which).parts) == 2 and (paths.KERNEL_PATCHES / which).is_dir():
+        raise BadInput(
+            f"kernel-patches/{which} has no file `series`: name its patches there, one a line, in their order"
+        )
     if not chosen:
         raise BadInput(f"there is no series {which!r}{near(str(which), _known())}")
     return chosen
@@ -225,11 +230,11 @@ def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
                 (stage / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(tree / name, stage / name)
         for at in range(len(series.patches)):
-            _apply_one(series, at, stage)
+            _apply_one(series, at, stage, tree)
         return {n: (stage / n).read_bytes() if (stage / n).is_file() else None for n in touched}
 
 
-def _apply_one(series: Series, at: int, stage: Path) -> None:
+def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> None:
     patch = series.patches[at]
     done = _git(["apply", str(patch.resolve())], stage)
     if done.returncode == 0:
@@ -238,9 +243,22 @@ def _apply_one(series: Series, at: int, stage: Path) -> None:
         why = "is already in this kernel source: drop it, or name a source without it"
     elif _git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:
         why = "applies only if white space is ignored: mail or an editor changed its tabs; export it again"
+    elif missing := _without_prefix(patch, tree):
+        why = (
+            f"changes {missing}, which the kernel source has one folder further down: its paths lack a/ and "
+            "b/, so make it again without --no-prefix (diff.noprefix)"
+        )
     else:
         why = f"does not apply to this kernel source ({_error_of(done)}): rebase it, fuzz is not allowed"
     raise BadInput(f"series {series.name}: {patch.name} {why}")
+
+
+def _without_prefix(patch: Path, tree: Path) -> str:
+    """A file that git looks for one folder too high, as it takes the first one for a/; empty if none."""
+    for name in _changed_by(patch):
+        if not (tree / name).is_file() and any(tree.glob(f"*/{glob.escape(name)}")):
+            return name
+    return ""
 
 
 def _is_in(patches: tuple[Path, ...], stage: Path) -> bool:

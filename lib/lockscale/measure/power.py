@@ -144,6 +144,6 @@ def earlier_rows(study: Study, target: str) -> pd.DataFrame:
             return pd.DataFrame(rows)
     raise BadInput(
         f"nothing of study {study.name} was measured on target {target} yet with the same "
-        f"{', '.join(LOAD)}, so "
-        "its noise is not known: run the study once with the same values, the A/A pair is enough"
+        f"{', '.join(LOAD)}, so its noise is not known: run the study once with the same values (it may be "
+        "interrupted once its A/A pair is measured)"
     )

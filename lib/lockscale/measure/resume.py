@@ -18,8 +18,8 @@ from typing import Any
 
 import pydantic
 
-from lockscale.errors import BadInput, FullDisk, RunFailed
-from lockscale.files import sha256_of_json
+from lockscale.errors import BadInput, FullDisk, InUse, RunFailed
+from lockscale.files import is_locked, sha256_of_json
 from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.measure.plan import Step
 from lockscale.measure.rows import Row
@@ -157,15 +157,15 @@ BEFORE_ANY_WORK = {"study.json", "lock", "pipeline.lock"}
 
 @contextmanager
 def says_how_to_go_on(run: Run) -> Iterator[None]:
-    """Interrupted, or out of disk: what a person does then to have the rest.
+    """Interrupted, out of disk, or refused as somebody measures: what a person does to have the rest.
 
-    The sentence of a full disk is BadInput when it has been told, so that it is told once.
+    The sentence of the last two is BadInput when it has been told, so that it is told once.
     """
     try:
         yield
     except KeyboardInterrupt:
         raise RunFailed(f"interrupted{_how(run, ': ')}") from None
-    except FullDisk as error:
+    except (FullDisk, InUse) as error:
         raise BadInput(f"{error}{_how(run, '; ')}") from error.__cause__
 
 
@@ -186,6 +186,15 @@ def forget_unbegun(run: Run) -> None:
     """Leave no run behind that was refused before anything of it was told or measured."""
     if not is_begun(run):
         shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def state_of(run: Run) -> str:
+    """running, complete (with its changelog), measured, unfinished or not measured."""
+    if any(is_locked(run.folder / name) for name in ("pipeline.lock", "lock")):
+        return "running"
+    if run.rows.is_file():
+        return "complete" if run.changelog.is_file() else "measured"
+    return "unfinished" if run.journal.is_file() else "not measured"
 
 
 LOAD = ("guests", "operations_per_point", "tool")

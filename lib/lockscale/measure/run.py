@@ -107,7 +107,7 @@ OWN_STEPS = 3
 
 
 def so_far(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rates by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
+    """Rates by cpus and threads (index) and arm (columns): mean, standard deviation (repeats).
 
     Of the operation that the rows say. Text for a person; empty before the first rate. Of each load the
     rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
@@ -128,7 +128,7 @@ def so_far(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def _cell(mean: float, sd: float, count: int) -> str:
-    spread = f" ±{100 * sd / mean:.1f}%" if count > 1 and mean else ""
+    spread = f", sd {100 * sd / mean:.1f}%" if count > 1 and mean else ""
     return f"{mean:,.0f}/s{spread} ({count})"
 
 

@@ -67,7 +67,7 @@ def refuse_if_taken(target: SshTarget) -> Iterator[None]:
         yield
     except HeldByOther as other:
         dead = f"if its controller died, ask again in {SILENT_S} s, or in {RETAKE_S} s where it was rebooting"
-        raise BadInput(f"{read_holder(other.said).refusal(target.name)}; {dead}") from None
+        raise BadInput(f"{read_holder(other.said).refusal(f'target {target.name}')}; {dead}") from None
 
 
 def refuse_other_kind(target: SshTarget, machine: Machine) -> None:

@@ -10,7 +10,7 @@ from lockscale.files import expanded
 from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
 from lockscale.measure.count_calls import observed_counters
-from lockscale.measure.target import refuse_beyond_fsload
+from lockscale.measure.target import GUEST_CPUS, refuse_beyond_fsload
 from lockscale.sim import load_model
 from lockscale.study.file import Study
 from lockscale.study.mistakes import told_of
@@ -66,6 +66,9 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
             fs_type(options.filesystem).refuse_options(options.mkfs, "")
     with told_of(study.name, "parameters"):
         refuse_beyond_fsload(study)
+    with told_of(study.name, "parameters.manycore"):
+        if (most := max(guest.cpus for guest in study.parameters.manycore)) > GUEST_CPUS:
+            raise BadInput(f"a guest has at most {GUEST_CPUS} CPUs, and {most} are asked for: ask for fewer")
     with told_of(study.name, "parameters.kernel_base"):
         base(study.parameters.kernel_base)
     source = study.parameters.kernel_source

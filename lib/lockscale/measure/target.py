@@ -68,11 +68,9 @@ class Holder:
     def json(self) -> str:
         return json.dumps(asdict(self))
 
-    def refusal(self, target: str) -> str:
-        return (
-            f"target {target} is in use by {self.who} since {self.since_utc} (run {self.run}): "
-            "wait until it ends"
-        )
+    def refusal(self, what: str) -> str:
+        """For somebody else who asks for `what`, the name of a target or of this machine."""
+        return f"{what} is in use by {self.who} since {self.since_utc} (run {self.run}): wait until it ends"
 
 
 def holder_of(run: str) -> Holder:
@@ -92,7 +90,11 @@ def read_holder(text: str) -> Holder:
 def hold_this_machine(run: str, target: str) -> AbstractContextManager[None]:
     """Hold this machine while the context lasts: guests and local loads would disturb one another."""
     held = holder_of(run).json()
-    return hold_lock(paths.MACHINE_LOCK, held, lambda said: read_holder(said).refusal(target), for_all=True)
+
+    def refusal(said: str) -> str:
+        return read_holder(said).refusal(f"target {target} needs this machine, which")
+
+    return hold_lock(paths.MACHINE_LOCK, held, refusal, for_all=True)
 
 
 @dataclass(frozen=True)
@@ -201,10 +203,14 @@ def _loads_of(study: Study, guests: Sequence[GuestPoints]) -> Iterator[tuple[str
         for processes in guest.processes:
             each = study.parameters.items_each(guest, processes)
             asked = f"the study asks for {processes * each} operations by {processes} processes"
-            if processes > MOST_PROCESSES or each > MOST_ITEMS:
+            if processes > MOST_PROCESSES:
                 raise BadInput(
-                    f"{asked}, but a load has at most {MOST_PROCESSES} processes with {MOST_ITEMS} "
-                    "operations each: ask for fewer"
+                    f"the study asks for {processes} processes, but a load has at most {MOST_PROCESSES}: ask "
+                    "for fewer"
+                )
+            if each > MOST_ITEMS:
+                raise BadInput(
+                    f"{asked}, but a process does at most {MOST_ITEMS} operations of a load: ask for fewer"
                 )
             yield asked, processes * each
 

@@ -28,7 +28,7 @@ def as_text(found: Sequence[CheckedArm]) -> str:
 
 
 def _took(check: CheckResult) -> str:
-    return f", compiled in {check.seconds:.1f} s" if check.seconds else ""
+    return f", compiled once in {check.seconds:.1f} s" if check.seconds else ""
 
 
 def _mark(ok: bool) -> str:

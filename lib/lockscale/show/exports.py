@@ -35,7 +35,7 @@ from lockscale.show.figures import (
     table_beside_simulated,
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
-from lockscale.show.gains import gain_rows
+from lockscale.show.gains import gain_rows, latest_virtual
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
@@ -47,11 +47,12 @@ SCALE, CASES = "scale", "casebook"
 
 
 class Drawing(NamedTuple):
-    """A figure, the numbers in it, and the stem of its files."""
+    """A figure, the numbers in it, the stem of its files, and of which run it is where it is of one."""
 
     stem: str
     figure: go.Figure
     numbers: pd.DataFrame
+    run: str = ""
 
 
 def export_names() -> list[str]:
@@ -85,7 +86,7 @@ def export(
     browser = one_browser() if {"svg", "pdf"} & set(figures) else contextlib.nullcontext()
     with progress("export", len(names)) as shown, browser:
         for done, name in enumerate(dict.fromkeys(names), start=1):
-            for stem, drawn, numbers in _drawings(name, drawn_of[name]) if figures else ():
+            for stem, drawn, numbers, _ in _drawings(name, drawn_of[name]) if figures else ():
                 save(drawn, numbers, folder, stem, figures)
                 written += [folder / f"{stem}.{form}" for form in figures]
             if (story := told_of.get(name)) and _is_measured(story):
@@ -160,7 +161,8 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
     gains = pd.DataFrame([asdict(row) for row in gain_rows() if row.study == study.name])
     if len(gains) and gains.virtual.notna().any():
         numbers = gains.assign(origin="published; virtual; predicted")
-        yield Drawing(f"{study.name}-gains", gains_figure(study, gains), numbers)
+        run = latest_virtual()[study.name].id
+        yield Drawing(f"{study.name}-gains", gains_figure(study, gains), numbers, run)
     if _is_measured(story):
         where = f"{story.where}, run {story.measured.id}"
         for what, draw, found in (
@@ -170,4 +172,5 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
             if draw is measured_rates and not is_benchmark(origin_of(story.rows)):
                 continue  # rates of a guest are no result
             numbers = found.assign(run=story.measured.id)
-            yield Drawing(f"{study.name}-{what}", draw(study, found, where), numbers)
+            drawn = draw(study, found, where)
+            yield Drawing(f"{study.name}-{what}", drawn, numbers, story.measured.id)

@@ -71,8 +71,12 @@ class GainTotals:
 
 def gain_rows() -> list[GainRow]:
     """Of every study that has a curated run in virtual time, in the order of their names."""
-    latest = {read_study_file(run.folder)["name"]: run for run in curated_runs() if _in_virtual_time(run)}
-    return [row for name, run in sorted(latest.items()) for row in _rows(load_study(name), run)]
+    return [row for name, run in sorted(latest_virtual().items()) for row in _rows(load_study(name), run)]
+
+
+def latest_virtual() -> dict[str, Run]:
+    """Of every study the latest curated run in virtual time, whose gains are shown."""
+    return {read_study_file(run.folder)["name"]: run for run in curated_runs() if _in_virtual_time(run)}
 
 
 def _in_virtual_time(run: Run) -> bool:

@@ -47,7 +47,7 @@ def audited(claims: pd.DataFrame) -> Headline:
 def _of_ours(claims: pd.DataFrame) -> str:
     """That a failing claim was never made: it is one that a reader could take from the tables."""
     failing = claims[claims.verdict == "fails"].note
-    ours = int(failing.str.startswith("our check").sum())
+    ours = int(failing.str.contains("our check").sum())
     if not ours:
         return ""
     return f" ({'' if ours == len(failing) else f'{ours} '}not claimed by the source)"
@@ -89,7 +89,7 @@ def predicted(prediction: Mapping[str, Any]) -> Headline:
         return Headline("no published data predicts the patched arm")
     place = PLACES.get(prediction.get("origin", ""), "for the published machine")
     says = (
-        f"predicted {place}: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
+        f"predicted {place}, low to high: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
         f"by {p['arm']} at {p['threads']} threads"
     )
     return Headline(says, {"predicted_low": p["low"], "predicted_high": p["high"]})
@@ -111,8 +111,9 @@ def measured(rows: pd.DataFrame, where: str) -> Headline:
     return Headline(says, {"points": points, "blocks": blocks, "rows": len(rows)})
 
 
-def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
+def counted(extra: pd.DataFrame, rows: pd.DataFrame, study: Study, where: str) -> Headline:
     """06: more of the proof's counter before the patch, at the point where it is farthest apart."""
+    counter = proof_of(rows, study)
     cpus, threads = most_extra(extra)
     most: Any = extra[(extra.cpus == cpus) & (extra.threads == threads)].iloc[0]
     says = (
@@ -122,6 +123,7 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     processes = f"{threads} process{'es' * int(threads > 1)}"
     says += f"before the patch, {processes} on {cpus} CPUs: "
     says += "significant" if most.significant else "not significant with all points together (Holm, 5%)"
+    says += "" if counter == study.counter else f". It proves nothing: {study.counter} was not counted"
     numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}
     return Headline(says, numbers)
 

@@ -40,7 +40,7 @@ MOST_SVG_BYTES = 60_000
 """A picture of thousands of strokes is smaller as png."""
 PNG_SCALE = 0.72
 """A page shows a notebook about 800 pixels wide; the widest figures have 940."""
-MOST_STILLS, STILL_PX = 4, 280
+MOST_STILLS, STILL_PX, MOST_STILL_NAMES = 4, 280, 8
 
 
 def clean(source: Path) -> Any:
@@ -235,7 +235,8 @@ def _stills(film: dict[str, Any]) -> dict[str, Any]:
         domain = [top - 0.85 / len(frames), top - 0.2 / len(frames)]
         across = {**film["layout"]["xaxis"], "anchor": f"y{n}", "rangeslider": {"visible": False}}
         layout[f"xaxis{n}"] = across if frame is frames[-1] else {**across, "title": None}
-        layout[f"yaxis{n}"] = {**frame["layout"]["yaxis"], "anchor": f"x{n}", "domain": domain}
+        beside = _fewer_names(frame["layout"]["yaxis"])
+        layout[f"yaxis{n}"] = {**beside, "anchor": f"x{n}", "domain": domain}
         at = {"xref": "paper", "yref": "paper", "x": 0, "y": top, "yanchor": "top", "align": "left"}
         title = frame["layout"]["title"]["text"]
         layout["annotations"].append({**at, "text": title, "showarrow": False})
@@ -245,6 +246,14 @@ def _stills(film: dict[str, Any]) -> dict[str, Any]:
             here = {"name": trace["name"], "legendgroup": trace["name"], "showlegend": first}
             data.append({**trace, **new, **here, "xaxis": f"x{n}", "yaxis": f"y{n}"})
     return {"data": data, "layout": layout}
+
+
+def _fewer_names(axis: dict[str, Any]) -> dict[str, Any]:
+    """So many that they are not printed over one another in a still, the last of them among these."""
+    names = axis.get("ticktext") or ()
+    every = -(-len(names) // MOST_STILL_NAMES) or 1
+    lists = {name: axis[name][::-1][::every][::-1] for name in ("tickvals", "ticktext") if axis.get(name)}
+    return {**axis, **lists}
 
 
 def main() -> None:

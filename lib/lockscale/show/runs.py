@@ -20,6 +20,7 @@ import pandas as pd
 from lockscale import paths
 from lockscale.errors import BadInput, near, printable
 from lockscale.measure.compare_arms import counted, proof_of, rates, unit_of
+from lockscale.measure.resume import state_of
 from lockscale.measure.rows import origin_of, refuse_changed
 from lockscale.measure.run_folder import Run, find_run, is_curated, read_provenance, read_study_file
 from lockscale.measure.significance import POINT
@@ -53,7 +54,7 @@ def runs_table(study: str = "", target: str = "", origin: str = "", text: str = 
     """The runs in runs/, of its batches and in data/measured, the latest first.
 
     Of those given each has to be equal; `text` has to be in some cell. Columns COLUMNS; `rows`: how many;
-    `state`: complete, measured, unfinished, not measured or damaged. Raises BadInput for a study of no run.
+    `state`: that of state_of(), or damaged. Raises BadInput for a study of no run.
     """
     wanted = {"study": study, "target": target, "origin": origin}
     known = [(run, _row(run)) for run in find_runs()]
@@ -109,7 +110,7 @@ def _row(run: Run) -> dict[str, Any]:
     if rows is not None and len(rows):
         began = str(rows.started_utc.min())
     count = 0 if rows is None else len(rows)
-    return row | {"began_utc": began, "arms": len(arms), "rows": count, "state": _state(run)}
+    return row | {"began_utc": began, "arms": len(arms), "rows": count, "state": state_of(run)}
 
 
 def _name_and_place(run: Run) -> dict[str, str]:
@@ -120,12 +121,6 @@ def _name_and_place(run: Run) -> dict[str, str]:
     if parent == paths.RUNS:
         return {"run": run.id, "place": "runs"}
     return {"run": f"{parent.name}/{run.id}", "place": f"batch {parent.name}"}
-
-
-def _state(run: Run) -> str:
-    if run.rows.is_file():
-        return "complete" if run.changelog.is_file() else "measured"
-    return "unfinished" if run.journal.is_file() else "not measured"
 
 
 def _cells(run: Run, row: dict[str, Any]) -> dict[str, str]:
@@ -223,6 +218,8 @@ def _two(first: str, second: str) -> tuple[Run, Run]:
             "another run of one in the table"
         )
     one, other = (find_run(name) for name in names)
+    if one.id == other.id:
+        raise BadInput(f"{one.id} is both runs: choose two that differ")
     studies = [read_study_file(run.folder)["name"] for run in (one, other)]
     if studies[0] != studies[1]:
         raise BadInput(

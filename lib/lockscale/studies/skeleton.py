@@ -40,7 +40,9 @@ mkfs: [-b, "4096", -J, size=256, -O, ^orphan_file, -E, "lazy_itable_init=0,lazy_
 mount: [noatime]
 mkfs_asserts: [has_journal, ^orphan_file]
 
-# The load under which `lockscale patches check` counts both arms, and what must then differ.
+# The load under which `lockscale patches check` counts both arms, and what must then differ. Counted are
+# calls:FUNCTION, trace:EVENT of the file system, and acquisitions:CLASS or contentions:CLASS of a lock class
+# as /proc/lock_stat names it.
 check: {processes: 8, items_per_process: 300, cpus: 4}
 counters:
   - name: calls for journal access

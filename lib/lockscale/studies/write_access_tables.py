@@ -95,8 +95,8 @@ def single_run_is_one_of_five() -> AuditRow:
     found = Interval(*(100 * (rate / single - 1) for rate in five))
     claim = f"the single run without patch is as fast as those of {FIVE_RUNS}"
     note = (
-        f"mean of the five ({five.value:.0f} ops/s) over the single run ({single:.0f}), with the 95% "
-        "prediction interval of one more run; that the machine is the same is not stated"
+        f"our check; mean of the five ({five.value:.0f} ops/s) over the single run ({single:.0f}), with the "
+        "95% prediction interval of one more run; that the machine is the same is not stated"
     )
     return equals(SURVEY, claim, 0.0, found, "%", note)
 

@@ -11,7 +11,10 @@ from lockscale.study.target_file import Name
 from lockscale.yaml_text import spelt
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
-MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
+MkfsWord = Annotated[
+    str,
+    spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O, no path: the target has the disk"),
+]
 Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
 

@@ -56,7 +56,7 @@ def _arm(study: Study, arm: Arm) -> str:
     has += [f"mkfs {' '.join(arm.mkfs)}"] if arm.mkfs else []
     has += [f"mount -o {','.join(arm.mount)}"] if arm.mount else []
     has += [f"{knob} = {value}" for knob, value in arm.knobs.items()]
-    has += [] if arm.simulated else ["not simulated"]
+    has += [] if arm.simulated else ["not simulated, so its gain is not predicted"]
     return f"{arm.name} ({'; '.join(has)}): {_change(study, arm)}".removesuffix(": ")
 
 

@@ -192,6 +192,15 @@ class Parameters(_Strict):
             raise ValueError("mdtest has no containers: give tool=fsload, or leave the tool out")
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _price_ends_of_its_points(self) -> "Parameters":
+        measured = {n for guest in (*self.guests, *self.manycore) for n in guest.processes}
+        if unknown := {*self.price_ends} - measured:
+            raise ValueError(
+                f"price_ends names {min(unknown)} processes, which are not measured: add them to manycore"
+            )
+        return self
+
     def operations(self, guest: GuestPoints, processes: int) -> int:
         """How many operations so many processes share where that guest measures a rate."""
         return guest.operations_at.get(processes, guest.operations_per_point or self.operations_per_point)

@@ -60,8 +60,9 @@ storm = shots("inode-claim", ["steal-retry"], threads)
 film(storm)
 
 # %% [markdown]
-# The same 100 us in numbers: `acquisitions_per_operation` is how often the lock was taken per file; the
-# next columns say how many threads, on average, ran, held a lock, spun for one, or slept for one.
+# The same 100 us in numbers (the film begins with 30 of them): `acquisitions_per_operation` is how often
+# the lock was taken per file; the next columns say how many threads, on average, ran, held a lock, spun for
+# one, or slept for one.
 
 # %%
 tally(storm)
@@ -108,11 +109,13 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 # The storm begins between 8 and 16 processes, earlier than in the model, and at 48 the patched kernel
 # creates 9.5 times as many files (published: 10.1). But the patched kernel does not keep its rate either:
 # from 601 thousand creates per second with 16 processes it falls to 335 thousand with 64. No ext4 lock is
-# the cause. One cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6
-# times per create with 16 processes and 26 times with 64, where it is in transfer for 81% of the time. It
-# is the reference count of a dentry that all processes share: presumably the root directory's, of which a
-# create by absolute path takes and drops a reference when its lookup leaves RCU-walk. What limits creates
-# after this patch is in the VFS.
+# the cause. One cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6 times
+# per create with 16 processes and 26 times with 64, where it is in transfer for 81% of the time. It is the
+# reference count of a dentry that all processes share: presumably the root directory's, of which a create
+# by absolute path takes and drops a reference when its lookup leaves RCU-walk. The CPUs spin for 84% of
+# their busy time then, and the profile, which is of 16 processes, does not say for what: presumably for the
+# spin lock of that dentry, which lies beside the count in the same cache line and is taken when the
+# lockless update of the count fails too often. What limits creates after this patch is in the VFS.
 
 # %% [markdown]
 # ## What is next

@@ -119,8 +119,8 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 #
 # For *creat*, the gain over the list falls from 2.6 with 8 processes to 1.7 with 32; published, it rises
 # from 1.3 with 7 clients to 4.8 with 31. The published load, creat_clo, does more than create. Here the
-# lockless kernel falls from 746 thousand per second with 8 processes to 511 thousand with 32, and the one
-# with the list stays at 292 thousand.
+# lockless kernel falls from 746 thousand per second with 8 processes to 508 thousand with 32, and the one
+# with the list stays between 276 and 291 thousand.
 
 # %% [markdown]
 # ## What is next

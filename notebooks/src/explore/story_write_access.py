@@ -64,8 +64,8 @@ paradox = shots("write-access", arms, threads)
 film(paradox)
 
 # %% [markdown]
-# The same 100 us in numbers: sleepers before, spinners after, and how often the group lock is taken per
-# file. `holding` counts all locks.
+# The same 100 us in numbers (the film begins with 30 of them): sleepers before, spinners after, and how
+# often the group lock is taken per file. `holding` counts all locks.
 
 # %%
 tally(paradox)

@@ -69,8 +69,7 @@ def _headlines(story: Story) -> Iterator[ReportText]:
     else:
         worth = ". The counts are the proof; the rates are not a benchmark"
     counter = proof_of(rows, study)
-    no_proof = "" if counter == study.counter else f". It proves nothing: {study.counter} was not counted"
-    yield ReportText(str(counted(story.extra, counter, story.where)) + no_proof)
+    yield ReportText(str(counted(story.extra, rows, study, story.where)))
     yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
@@ -119,8 +118,9 @@ def _arms(story: Story) -> Iterator[ReportTable]:
 
 
 def _figures(story: Story) -> Iterator[ReportFigure]:
-    for stem, drawn, _ in study_drawings(story):
-        yield ReportFigure.of(stem, drawn)
+    for one in study_drawings(story):
+        elsewhere = "" if one.run in ("", story.measured.id) else f"; of run {one.run}, not of this one"
+        yield ReportFigure.of(one.stem, one.figure, elsewhere)
     most = most_extra(story.extra)
     costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
     if all(map(len, costs)):

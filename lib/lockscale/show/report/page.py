@@ -50,9 +50,9 @@ class ReportFigure:
     svg: str
 
     @staticmethod
-    def of(stem: str, drawn: go.Figure) -> "ReportFigure":
-        """One that says itself where its numbers are from."""
-        return ReportFigure(drawn.layout.meta["says"], svg(room_for_legend(drawn), stem))
+    def of(stem: str, drawn: go.Figure, more: str = "") -> "ReportFigure":
+        """One that says itself where its numbers are from; `more` is added to that."""
+        return ReportFigure(drawn.layout.meta["says"] + more, svg(room_for_legend(drawn), stem))
 
     def as_html(self) -> str:
         """The svg in place, in the colours of the page."""
