@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from command import Lockscale
+from lockscale.predict.user_rates import read_rates
 
 SAMPLES = Path(__file__).parent / "samples"
 REPORT = str(SAMPLES / "perf_report-6.1.187-caller.txt")
@@ -277,6 +278,25 @@ def test_repeats_that_are_not_of_one_load_are_told(lockscale: Lockscale, tmp_pat
     assert said in lockscale("whatif", "-r", str(rates)).out
     rates.write_text("threads,value\n1,35000\n1,36000\n64,140000\n64,120000\n")
     assert "times apart" not in lockscale("whatif", "-r", str(rates)).out
+
+
+def test_a_repeat_counts_as_often_as_its_runs_say(tmp_path: Path):
+    rates = tmp_path / "rates.csv"
+    rates.write_text("threads,value,runs\n4,300,9\n4,200,1\n")
+    assert read_rates(str(rates))[0][4] == pytest.approx(300**0.9 * 200**0.1)
+
+
+def test_a_check_of_two_rates_is_made_where_the_model_cannot_have_them(lockscale: Lockscale):
+    assert "two always fit the model" in lockscale("whatif", "-r", "1:35k,64:140k").out
+    said = lockscale("whatif", "-r", "1:35k,64:20k").out  # with a lock more threads do no less
+    assert "two always fit" not in said and "fitted to these rates, is 32% off" in said
+
+
+@pytest.mark.parametrize(("rates", "bounded"), [("1:35k,64:140k", True), ("2:10k,64:140k", False)])
+def test_rates_bound_a_gain_where_that_of_one_thread_is_known(
+    lockscale: Lockscale, rates: str, bounded: bool
+):
+    assert ("bounded by the rates" in lockscale("whatif", "-r", rates).out) == bounded
 
 
 WAITS = """ contended   total wait     max wait     avg wait         type   caller

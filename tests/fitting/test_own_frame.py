@@ -7,7 +7,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting import compare, fit
-from lockscale.fitting.user_table import read_column
+from lockscale.fitting.user_table import read_column, read_columns
 
 FRAME = pd.DataFrame({"threads": [1, 2, 4], "value": [100.0, 190, 350]})
 NO_TABLES = {
@@ -53,3 +53,8 @@ def test_a_data_frame_is_a_table_too():
         compare(frame.assign(value=[1, -1, 2, 3]))
     with pytest.raises(BadInput, match="row 1, column threads"):
         compare(frame.assign(threads=[[1], [2], {}, 3]))
+
+
+def test_curves_of_which_one_has_no_name_have_two_names():
+    frame = pd.DataFrame({"test": ["a"] * 4 + [None] * 4, "threads": [1, 2, 4, 8] * 2, "value": range(1, 9)})
+    assert len({one.name for one in read_columns(frame)}) == 2

@@ -257,6 +257,9 @@ def test_a_gain_is_told_at_both_ends_of_each_price():
     (row,) = gains_at_price_ends(rows, study).to_dict("records")
     assert (row["price"], row["gain"], row["as_described"]) == ("pause.low", 6.0, 8.0)
     assert gains_at_price_ends(rows[rows.metric == "rate"], study).empty
+    other = rows.assign(cpus=16, value=rows.value.where(rows.arm == "steal-retry", rows.value / 2))
+    both = gains_at_price_ends(pd.concat([rows, other]), study).set_index("cpus")
+    assert both.gain.to_dict() == {16: 3.0, 64: 6.0} and both.as_described.to_dict() == {16: 4.0, 64: 8.0}
 
 
 def test_the_command_that_repeats_a_run_says_only_what_was_asked():

@@ -8,8 +8,14 @@ import pandas as pd
 import pytest
 from synthetic_rows import calls, counts, latencies, rates, study
 
-from lockscale.measure.compare_arms import compared_latencies, compared_rates, counted_arms, extra_calls
-from lockscale.measure.significance import mean_p
+from lockscale.measure.compare_arms import (
+    aa_rates,
+    compared_latencies,
+    compared_rates,
+    counted_arms,
+    extra_calls,
+)
+from lockscale.measure.significance import mean_p, squares_within_blocks
 from lockscale.study.file import load_study
 
 POINTS = (1, 2, 4, 8, 16)
@@ -92,6 +98,36 @@ def test_counts_that_repeat_to_the_last_one_are_starred_for_many_and_not_for_one
     table = counted_arms(rows, ORPHANS).query("counter == 'get_write_access' and arm == 'orphan-lockless'")
     assert table.set_index("threads").significant.to_dict() == {1: False, 4: False, 8: True}
     assert table.p.tolist()[0] == 1.0 and table.p.tolist()[1] > 0.2
+
+
+def test_an_arm_that_has_nothing_to_count_by_takes_no_star_away():
+    """orphan-off adds no orphan, so it has no waits for each; that says nothing of the other arms."""
+    rows = counts(1, 5, {WAITS: 500.0, CALLS: 4000.0}, effect=-1.0)
+    without = counted_arms(rows, ORPHANS).query("arm == 'orphan-lockless'").significant.tolist()
+    rows.loc[(rows.arm == "orphan-off") & (rows.metric == "calls:ext4_orphan_add"), "value"] = 0.0
+    table = counted_arms(rows, ORPHANS)
+    assert table.query("arm == 'orphan-lockless'").significant.tolist() == without and all(without)
+    assert not table.isna().any(axis=None) and np.isfinite(table.value).all()
+
+
+def test_gaps_that_share_their_unpatched_boots_know_their_noise_as_often_as_they_say():
+    """Of 5 arms in 3 blocks, as (arms - 1)(blocks - 1) squares of normal numbers: mean and variance."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(4000):
+        boots = rng.standard_normal((3, 6))
+        squares, df = squares_within_blocks({str(k): boots[:, k] - boots[:, 0] for k in range(1, 6)})
+        found.append(squares / 2)  # a gap varies twice as much as a boot
+    assert df == 10
+    assert np.mean(found) == pytest.approx(df, rel=0.03)
+    assert np.var(found) == pytest.approx(2 * df, rel=0.12)
+
+
+def test_blocks_that_repeat_exactly_still_tell_a_pair_that_differs():
+    rows = rates(1, 3, noise=0.0)
+    assert aa_rates(rows, STUDY).alike.all()
+    second = (rows.pair == "aa") & (rows.iteration == 2)
+    rows.loc[second, "value"] *= 2
+    assert not aa_rates(rows, STUDY).alike.any()
 
 
 def test_noise_of_at_least_one_count_changes_nothing_where_there_is_more():

@@ -99,6 +99,12 @@ def test_a_case_of_another_file_is_known_by_its_commit() -> None:
     first = next(case for case in known if case.source.get("commit"))
     elsewhere = first.model_copy(update={"id": "another-id", "family": ""})
     assert not [one for one in others(elsewhere, known) if one.family == first.family]
+    mail = first.model_copy(
+        update={"id": "m", "family": "", "source": {"commit": first.source["commit"][:9]}}
+    )
+    assert first not in others(mail, known)  # a mail spells no more of it
+    alone = [one.model_copy(update={"family": ""}) for one in known]
+    assert first.id not in {one.id for one in others(elsewhere, alone)}
 
 
 def test_what_a_patched_rate_is_changes_no_prediction_of_its_case() -> None:

@@ -13,11 +13,27 @@ from lockscale.files import sha256_of_json
 from lockscale.predict.discrepancy import JudgedGain, learned
 from lockscale.predict.gain_interval import GainsSimulated, GainsTold, SimulatedGain
 from lockscale.predict.gain_interval import told as interval
-from lockscale.predict.posterior import OWN_FACTOR, PRIOR_FACTOR, SD, each_alone, of_one_machine, posterior
+from lockscale.predict.posterior import (
+    OWN_FACTOR,
+    PRIOR_FACTOR,
+    SD,
+    Posterior,
+    each_alone,
+    of_one_machine,
+    posterior,
+)
 from lockscale.predict.predicted_against_measured import gains_off, judge_gains
 from lockscale.predict.published_gains import SUPERLINEAR
-from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, predict_gains, replaced_share, simulate_gains
-from lockscale.sim import simulate
+from lockscale.predict.unpatched_run import (
+    NO_MODEL,
+    ONE_POINT,
+    _simulated_gain,
+    predict_gains,
+    replaced_share,
+    simulate_gains,
+)
+from lockscale.predict.user_case import Case
+from lockscale.sim import load_model, simulate
 from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")
@@ -187,6 +203,18 @@ def test_what_other_arms_replace_is_taken_from_the_function_costs_of_one_process
     )
     assert replaced_share(rows, study, 64) == pytest.approx(0.2)
     assert replaced_share(rows, STUDY, 64) == replaced_share(rows, study, 4) == 0.0
+
+
+def test_a_number_that_an_arm_changes_is_not_that_of_the_fit():
+    """M/M/1//8 with a service of a quarter of the time, against the model itself."""
+    model, free = load_model("machine_repairman"), {"think_us": 10.0, "service_us": 1.0}
+    found = Posterior(tuple(free), np.log([*free.values()]), 1e-9 * np.eye(2), np.zeros(1))
+    mean, _ = _simulated_gain(Case(model, {}, [8], [], "ops/s"), found, {"service_us": 0.25}, 8)
+    slow, fast = (
+        simulate(model, 8, free | changed, operations=16_000).rate_per_s
+        for changed in ({}, {"service_us": 0.25})
+    )
+    assert np.exp(mean) == pytest.approx(fast / slow, rel=0.03) and fast / slow > 1.1
 
 
 def test_no_interval_goes_beyond_what_each_process_does_alone():

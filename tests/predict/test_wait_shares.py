@@ -31,6 +31,15 @@ def costs(threads: int, **functions: tuple[int, float]) -> pd.DataFrame:
 ALONE = costs(1, vfs_truncate=(100, 1000.0), mutex_lock=(200, 20.0), _raw_spin_lock=(1000, 100.0))
 
 
+def test_a_slow_path_is_part_of_the_function_that_calls_it():
+    slow = costs(8, native_queued_spin_lock_slowpath=(900, 790.0))
+    rows = pd.concat([ALONE, costs(8, vfs_truncate=(100, 2000.0), _raw_spin_lock=(1000, 900.0))])
+    (without,), (share,) = (wait_shares(one, "a", 64).values() for one in (rows, pd.concat([rows, slow])))
+    assert share == without == WaitShare(spin=pytest.approx(0.4), sleep=0.0)
+    alone = wait_shares(pd.concat([ALONE, costs(8, vfs_truncate=(100, 2000.0)), slow]), "a", 64)
+    assert alone[8].spin == pytest.approx(0.395)  # where only that is profiled
+
+
 def test_what_a_lock_costs_one_process_is_no_wait():
     rows = pd.concat(
         [ALONE, costs(8, vfs_truncate=(100, 2000.0), mutex_lock=(200, 1020.0), _raw_spin_lock=(1000, 100.0))]

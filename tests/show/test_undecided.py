@@ -14,13 +14,14 @@ NARROW = {
     "threads": 1,
     "low_pct": -1.0,
     "high_pct": 2.0,
+    "p": 0.4,
     "significant": False,
     "blocks": 3,
     "aa_alike": True,
 }
 WIDE = {**NARROW, "threads": 16, "low_pct": -21.4, "high_pct": 40.2}
 WIDEST = {**NARROW, "threads": 64, "low_pct": -30.0, "high_pct": 50.0}
-SEEN = {**NARROW, "threads": 48, "low_pct": 30.0, "high_pct": 900.0, "significant": True}
+SEEN = {**NARROW, "threads": 48, "low_pct": 30.0, "high_pct": 900.0, "p": 0.002, "significant": True}
 
 
 def test_the_widest_is_told_with_its_ends_and_what_four_times_the_boots_leave_of_it():
@@ -52,6 +53,8 @@ def test_why_there_is_no_star():
     (wide,) = pd.DataFrame([WIDE]).itertuples()
     (apart,) = pd.DataFrame([SEEN | {"significant": False, "aa_alike": False}]).itertuples()
     (alone,) = pd.DataFrame([SEEN | {"significant": False}]).itertuples()
+    (near,) = pd.DataFrame([SEEN | {"significant": False, "p": 0.0545}]).itertuples()
+    assert why_no_star(near, 8) == "not significant: it may be no change at all"  # by the test that decides
     assert why_no_star(wide, 8) == "not significant: it may be no change at all"
     assert why_no_star(apart, 8) == "not significant, as two boots of the same kernel differ there too"
     assert why_no_star(alone, 8) == "significant by itself, but not over all 8 rows of the table together"

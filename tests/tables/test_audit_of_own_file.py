@@ -57,6 +57,8 @@ def test_function_costs_of_ones_own(tmp_path):
     (row,) = checked(tmp_path, text)
     assert (row["recomputed"], row["verdict"]) == (1, "fails")
     assert row["note"] == "not g (printed 33.34 us, found 33.33 us)"
+    (row,) = checked(tmp_path, "function,total_us,count,avg_us\nf,1000000,3000,333.3\n")
+    assert row["verdict"] == "holds" and row["claim"].endswith("the average rounded as printed")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
+from lockscale.predict.robot_case import is_time
 from lockscale.tools import robot_mail
 from lockscale.tools.registry import parse, profile_of, recognise
 
@@ -80,6 +81,21 @@ def test_several_tables_are_listed_and_chosen():
     assert {row.arm for row in parse(two).rows} == {
         "1 aaaaaaaaaa", "1 1234567890", "2 aaaaaaaaaa", "2 1234567890",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_one"),
+    [
+        ("stress-ng.timer.ops_per_sec", False),
+        ("will-it-scale.per_process_ops", False),
+        ("fio.write_iops", False),
+        ("fsmark.time.elapsed_time", True),
+        ("fio.write_clat_mean_us", True),
+        ("hackbench.throughput", False),
+    ],
+)
+def test_a_time_is_known_by_a_whole_word_of_its_metric(metric: str, is_one: bool):
+    assert is_time(metric) == is_one
 
 
 def test_rates_without_a_profile():

@@ -276,7 +276,7 @@ def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
 
 def _naming(cells: pd.DataFrame, keys: list[str]) -> list[str]:
     """The columns that tell the curves apart; unit and origin only where nothing else does."""
-    several = [name for name in keys if cells[name].nunique() > 1]
+    several = [name for name in keys if cells[name].nunique(dropna=False) > 1]
     short = [name for name in several if name not in ("unit", "origin")]
     if short == several:
         return short

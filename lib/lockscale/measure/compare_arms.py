@@ -69,6 +69,8 @@ def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame
 
 
 def _ratio(counts: pd.Series, per: pd.Series) -> pd.DataFrame:
+    """Where there was nothing to count by, there is no ratio."""
+    counts, per = counts[per > 0], per[per > 0]
     return pd.DataFrame({"value": counts / per, "least": 1 / per}).reset_index()
 
 
@@ -107,7 +109,8 @@ def _against_unpatched(repeats: pd.DataFrame, study: Study, arms: Sequence[str])
         values = {arm: point.value[point.arm == arm].tolist() for arm in (unpatched, *arms)}
         for arm in (name for name in arms if values[name] and name != unpatched):
             # with no two blocks of both arms there is nothing to tell by
-            p = float(mean_p(gaps[arm][None, :], least_of(point))[0]) if arm in gaps else 1.0
+            least = least_of(point[point.arm.isin([unpatched, arm])])
+            p = float(mean_p(gaps[arm][None, :], least)[0]) if arm in gaps else 1.0
             d = difference(values[unpatched], values[arm])
             place = (counter, unit_of(study, str(counter)), arm, cpus, threads)
             found.append((*place, d.before, d.after, d.value, d.low, d.high, 100 * d.level, p))

@@ -12,7 +12,7 @@ from scipy.special import chdtri, ndtr, stdtrit
 from lockscale.errors import BadInput, printable
 from lockscale.measure.resume import LOAD, entries_alike
 from lockscale.measure.rows import of_all_processes
-from lockscale.measure.significance import ALPHA, POINT, log_ratios, pair_gaps
+from lockscale.measure.significance import ALPHA, POINT, log_ratios, pair_gaps, squares_within_blocks
 from lockscale.study.file import Study
 
 POWER = 0.8
@@ -79,8 +79,8 @@ def noise_of(rows: pd.DataFrame, study: Study) -> BlockNoise:
     rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], study.operation)
     squares, df = 0.0, 0
     for _, here in rates.groupby(POINT):
-        for gaps in pair_gaps(here[here.pair == "ab"], study, log_ratios).values():
-            squares, df = squares + float(((gaps - gaps.mean()) ** 2).sum()), df + gaps.size - 1
+        within, freedom = squares_within_blocks(pair_gaps(here[here.pair == "ab"], study, log_ratios))
+        squares, df = squares + within, df + freedom
         pair = np.log(here[here.pair == "aa"].value.to_numpy(float))
         if pair.size == 2:
             squares, df = squares + float((pair[1] - pair[0]) ** 2), df + 1

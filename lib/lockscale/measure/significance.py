@@ -14,7 +14,7 @@ about 0, and Student's test of its mean is exact for normal noise and conservati
 heavier tails (Efron, JASA 64, 1969).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -216,7 +216,7 @@ def aa_pairs(values: pd.DataFrame, study: Study, keys: list[str], gap: Gap) -> p
         if len(pair) == 2:
             apart = float(gap(pair[:1], pair[1:])[0])
             noise, df = _noise(here[here.pair == "ab"], study, gap)
-            p = 2 * float(stdtr(df, -abs(apart) / noise)) if noise else None
+            p = _p_of_gap(apart, noise, df) if df else None
             names = dict(zip(keys, key, strict=True))
             found.append(names | {"first": pair[0], "second": pair[1], "gap": apart, "p": p})
     table = pd.DataFrame(found, columns=[*keys, *AA[:4]])
@@ -251,9 +251,30 @@ def least_of(values: pd.DataFrame) -> float:
     return float(values.least.max()) if "least" in values else 0.0
 
 
+def _p_of_gap(apart: float, noise: float, df: int) -> float:
+    """Of a gap as large as that between two of the same, by Student's t; blocks may repeat exactly."""
+    if not noise:
+        return float(not apart)
+    return 2 * float(stdtr(df, -abs(apart) / noise))
+
+
 def _noise(values: pd.DataFrame, study: Study, gap: Gap) -> tuple[float, int]:
-    """Pooled standard deviation of gaps within blocks, and its degrees of freedom; 0 for unknown."""
-    gaps = list(pair_gaps(values, study, gap).values())
-    df = sum(one.size - 1 for one in gaps)
-    squares = sum(float(((one - one.mean()) ** 2).sum()) for one in gaps)
+    """Standard deviation of gaps within blocks, and its degrees of freedom; 0 for unknown."""
+    squares, df = squares_within_blocks(pair_gaps(values, study, gap))
     return (max(float(np.sqrt(squares / df)), least_of(values)), df) if df else (0.0, 0)
+
+
+def squares_within_blocks(gaps: Mapping[str, Array]) -> tuple[float, int]:
+    """Squares of gaps beyond their means, and their degrees of freedom: the ratio is a gap's variance.
+
+    All gaps of a block are from one boot of the unpatched arm, so they are no independent ones: where the
+    arms have the same blocks it is twice the residual of an analysis of variance by arm and block, which
+    for one gap is its own variance. Arms that lack a block are left out, unless no two have the same.
+    """
+    blocks = max((one.size for one in gaps.values()), default=0)
+    whole = [one for one in gaps.values() if one.size == blocks]
+    if not whole or blocks < 2:
+        return 0.0, 0
+    table = np.column_stack([np.zeros(blocks), *whole])
+    residual = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    return 2 * float((residual**2).sum()), len(whole) * (blocks - 1)

@@ -34,10 +34,11 @@ def steadiness(rows: pd.DataFrame) -> pd.DataFrame:
     blocks = _block_means(of_all_processes(rows[rows.pair == "ab"]))
     slope, p_drift = drift(blocks)
     first, p_first = warm_up(blocks)
+    said = f"the first block is {_pct(first):+.2f}% off the others"
     return pd.DataFrame(
         [
             _told("drift", slope, p_drift, f"{_pct(slope):+.2f}% per block over {blocks.size} blocks"),
-            _told("warm-up", first, p_first, f"the first block is {_pct(first):+.2f}% off the others"),
+            _told("warm-up", first, p_first, said if blocks.size > 1 else "there is one block only"),
         ]
     )
 

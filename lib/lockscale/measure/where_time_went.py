@@ -153,12 +153,16 @@ def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
     lines = here[here.metric.str.startswith(LINE)]
     if lines.empty:
         return pd.DataFrame(columns=[*POINT, "function", *MOVED])
-    wide = lines.pivot_table(index=[*POINT, "metric"], columns="statistic", values="value")
     section_ns = here[(here.metric == "section") & (here.statistic == "virtual")].groupby(POINT).value.mean()
-    rates = pd.concat([of_all_processes(rows, test) for test in sorted(set(lines.test))])
-    rated = rates.groupby(POINT).value.mean()
+    rated = rows[(rows.metric == "rate") & (rows.pair != WARM_UP)]  # a tool without marks has one section
+    lines = lines[lines.test.isin(rated.test)]
+    if lines.empty:
+        return pd.DataFrame(columns=[*POINT, "function", *MOVED])
+    rates = pd.concat([of_all_processes(rated, test) for test in sorted(set(lines.test))])
+    wide = lines.pivot_table(index=[*POINT, "metric"], columns="statistic", values="value")
+    rated_per_s = rates.groupby(POINT).value.mean()
     point = wide.droplevel("metric").index
-    ns, operations = section_ns.loc[point].to_numpy(), (section_ns * rated / 1e9).loc[point].to_numpy()
+    ns, operations = section_ns.loc[point].to_numpy(), (section_ns * rated_per_s / 1e9).loc[point].to_numpy()
     found = pd.DataFrame(
         {
             "moves_per_op": (wide.moves / operations).round(2),
@@ -193,14 +197,15 @@ def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     if not at_ends:
         return pd.DataFrame()
     ends = of_all_processes(here, study.operation, at_ends)
-    boots = here.merge(ends[["iteration", "threads"]].drop_duplicates(), on=["iteration", "threads"])
+    same = ["iteration", "cpus", "threads"]
+    boots = here.merge(ends[same].drop_duplicates(), on=same)
     plain = _gains(of_all_processes(boots, study.operation), names).gain.rename("as_described")
-    found = _gains(ends, names).join(plain.droplevel("metric"), on="threads").reset_index()
+    found = _gains(ends, names).join(plain.droplevel("metric"), on=["cpus", "threads"]).reset_index()
     return found.assign(metric=found.metric.str.removeprefix(AT_PRICE)).rename(columns={"metric": "price"})
 
 
 def _gains(rates: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
-    wide = rates.pivot_table(index=["threads", "metric"], columns="arm", values="value")
+    wide = rates.pivot_table(index=["cpus", "threads", "metric"], columns="arm", values="value")
     wide = wide.reindex(columns=list(names)).rename(columns=names)
     wide["gain"] = (wide.patched_per_s / wide.unpatched_per_s).round(2)
     return wide.round({"unpatched_per_s": 0, "patched_per_s": 0})

@@ -109,12 +109,22 @@ def _shortest(alike: Sequence[CaseLoad]) -> GainInterval:
 
 def others(case: PublishedCase, known: Sequence[PublishedCase]) -> list[PublishedCase]:
     """The known cases that are of no family of this one: by its own word, its id or its commit."""
-    same = {one.family for one in known if one.id == case.id or _same_source(one, case)} | {case.family}
-    return [one for one in known if one.id != case.id and one.family not in same - {""}]
+    same = {one.family for one in known if _is_same(one, case)} | {case.family}
+    return [one for one in known if not _is_same(one, case) and one.family not in same - {""}]
 
 
-def _same_source(one: PublishedCase, other: PublishedCase) -> bool:
-    return any(one.source.get(key) and one.source[key] == other.source.get(key) for key in ("url", "commit"))
+def _is_same(one: PublishedCase, other: PublishedCase) -> bool:
+    urls, commits = ([str(case.source.get(key) or "") for case in (one, other)] for key in ("url", "commit"))
+    return one.id == other.id or (urls[0] == urls[1] != "") or _is_one_commit(*commits)
+
+
+LEAST_OF_A_HASH = 9
+"""Digits of a commit that a mail gives where it does not give all."""
+
+
+def _is_one_commit(one: str, other: str) -> bool:
+    shorter, longer = sorted((one.lower(), other.lower()), key=len)
+    return len(shorter) >= LEAST_OF_A_HASH and longer.startswith(shorter)
 
 
 def _rows(

@@ -126,7 +126,9 @@ def fit(
     weights /= weights.sum()
     low, high = np.interp([TAIL, 1 - TAIL], weights.cumsum(), FINE)
     clumps = float(np.mean([one.clumps for one in curves.values()]))
-    return GuestFit(weights, threads, dispersion, clumps, variation, float(FINE[at]), float(low), float(high))
+    value = float(FINE[at])  # which lies beyond an equal-tailed interval where the counts leave a side open
+    ends = min(float(low), value), max(float(high), value)
+    return GuestFit(weights, threads, dispersion, clumps, variation, value, *ends)
 
 
 def _base(case: GuestCase, threads: int, operations: int, seed: int) -> GuestCurve:

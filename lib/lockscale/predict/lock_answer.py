@@ -348,7 +348,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     else:
         base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else measured.fewer_threads)
-    if waiting is None and len(rates) == 2:
+    if waiting is None and len(rates) == 2 and off < 1:
         return "The unpatched rates are not checked: two always fit the model, a third would check it.", None
     far = f"{off / 100 + 1:.0f} times" if off >= MANY_TIMES_PCT else f"{off:.0f}%"
     said = f"Check against the unpatched rates: a model of {whence}, is {far} off"

@@ -270,7 +270,7 @@ def _slower_alone(measured: UnpatchedData) -> str:
 def _of_published_alone(measured: UnpatchedData) -> str:
     if measured.profile is not None or measured.wait_share is not None:
         return ""
-    bounded = ", bounded by the rates" if len(measured.ladder) > 1 else ""
+    bounded = ", bounded by the rates" if measured.most_gain() < float("inf") else ""
     return (
         "without a profile these are the gains of published patches that leave as much of the lock"
         f"{bounded}; patches that gain nothing are seldom published"

@@ -29,6 +29,20 @@ UNKNOWN_CALLS = 0.1  # of calls without contention, given as one number
 
 Results = Mapping[int, Result]
 LOCK_FUNCTIONS = re.compile(r"spin_lock|mutex_lock|\bdown_(read|write)|lock_buffer|_lock_slowpath")
+_SLOW_PATHS = (
+    (re.compile(r"queued_spin_lock|spin_lock_slowpath"), re.compile(r"_raw_spin_lock")),
+    (re.compile(r"__mutex_lock|mutex_lock_slowpath"), re.compile(r"\bmutex_lock(?!_slowpath)")),
+)
+"""What is called by which: its time is part of that."""
+
+
+def takes_a_lock(functions: Sequence[str]) -> list[str]:
+    """Those of the functions that take a lock, without the slow paths of those that are there too."""
+    locks = [name for name in functions if LOCK_FUNCTIONS.search(name)]
+    for slow, entry in _SLOW_PATHS:
+        others = [name for name in locks if not slow.search(name)]
+        locks = others if any(entry.search(name) for name in others) else locks
+    return locks
 
 
 class Observation(NamedTuple):

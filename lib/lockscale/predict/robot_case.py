@@ -95,10 +95,18 @@ def _source(report: Report, text: str) -> dict[str, str]:
     return source
 
 
+TIMES = {"time", "latency", "lat", "clat", "slat", "seconds", "ns", "us", "ms"}
+
+
+def is_time(metric: str) -> bool:
+    """Whether less of it is faster: `fsmark.time.elapsed_time`, not `stress-ng.timer.ops_per_sec`."""
+    words = set(re.split(r"[._]", metric))
+    return bool(words & TIMES) and not words & {"per", "ops", "iops", "throughput"}
+
+
 def _entry(report: Report, text: str, name: str, change: str) -> dict[str, object]:
     headline = _headline(report) or ""
     metric = report.metrics[headline]
-    faster_is_less = any(word in headline for word in ("time", "latency", "_ns", "_us", "_ms", "seconds"))
     lines = [
         {"what": one.name.removeprefix("perf-profile."), "value": one.base, "unit": "% of samples"}
         for one in report.metrics.values()
@@ -114,7 +122,7 @@ def _entry(report: Report, text: str, name: str, change: str) -> dict[str, objec
         "machine": {"cpus": report.cpus},
         "workload": report.title,
         "unit": headline,
-        "higher_is_better": not faster_is_less,
+        "higher_is_better": not is_time(headline),
         "points": [{"threads": report.threads, "base": metric.base, "patched": metric.patched}],
         "base_profile": lines[:MOST_LINES],
         "removed_share": {"pct": None},

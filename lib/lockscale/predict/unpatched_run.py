@@ -221,11 +221,12 @@ def _simulated_gain(
 ) -> tuple[float, float]:
     """Mean and standard deviation of the logarithm of the gain, over what the fit leaves open.
 
-    thrown: the other arm's own parameters, in place of the unpatched arm's.
+    thrown: the other arm's own parameters, in place of the unpatched arm's and of what was fitted to it.
     """
     kept = {name: value for name, value in case.held.items() if not isinstance(value, bool)}
     patched = Case(case.model, {**kept, **thrown}, case.threads, case.observations, case.unit)
-    gains = [
-        patched.simulate(free, n).rate_per_s / case.simulate(free, n).rate_per_s for free in found.points()
-    ]
+    gains = []
+    for free in found.points():
+        left = {name: value for name, value in free.items() if name not in thrown}
+        gains.append(patched.simulate(left, n).rate_per_s / case.simulate(free, n).rate_per_s)
     return found.spread_of(gains)

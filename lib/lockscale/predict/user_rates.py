@@ -21,13 +21,17 @@ MOST_APART = 1.5  # times, of repeats of one measurement; a quiet machine's are 
 def read_rates(text: str) -> tuple[dict[int, float], str]:
     """Operations/s by threads, from `1:35k,4:140k` or a CSV file with threads,value.
 
-    Of a file's repeats the geometric mean, and whether some are too far apart. Raises BadInput.
+    Of a file's repeats the geometric mean, each as often as its `runs` say, and whether some are too far
+    apart. Raises BadInput.
     """
     if _is_typed(text):
         return rates_of(text), ""
     column = rate_curve(text)
-    repeats = {int(n): column.rates_per_s[column.threads == n] for n in sorted({*column.threads})}
-    return {n: float(np.exp(np.log(one).mean())) for n, one in repeats.items()}, _apart(repeats)
+    rows = {int(n): column.threads == n for n in sorted({*column.threads})}
+    repeats = {n: column.rates_per_s[here] for n, here in rows.items()}
+    runs = {n: None if column.runs is None else column.runs[here] for n, here in rows.items()}
+    means = {n: float(np.exp(np.average(np.log(one), weights=runs[n]))) for n, one in repeats.items()}
+    return means, _apart(repeats)
 
 
 def _apart(repeats: Mapping[int, npt.NDArray[np.float64]]) -> str:

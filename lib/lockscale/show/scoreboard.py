@@ -76,7 +76,8 @@ def _simulated_rows(of: Simulated) -> list[dict[str, Any]]:
 def _settings(of: Simulated) -> Mapping[str, Any]:
     found = {"model": str(of.model), "free": of.free, "held": of.held, "operations": of.operations}
     found |= {"source": of.source} if of.source else {}
-    return found | ({"model_source": sha256_of(of.model)} if isinstance(of.model, Path) else {})
+    is_file = isinstance(of.model, Path) or str(of.model).endswith(".py")
+    return found | ({"model_source": sha256_of(Path(str(of.model)))} if is_file else {})
 
 
 KEPT = paths.DATA / "scoreboard.json"

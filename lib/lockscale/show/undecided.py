@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from lockscale.measure.significance import ALPHA
+
 MATTERS_PCT = 5.0
 """A change of more than this would be worth having, or would have to be avoided."""
 MORE = 4
@@ -17,7 +19,7 @@ def why_no_star(row: Any, rows: int) -> str:
     """Of a row of compared_rates() that is not significant, one of so many."""
     if not row.aa_alike:
         return "not significant, as two boots of the same kernel differ there too"
-    if pd.isna(row.low_pct) or row.low_pct <= 0 <= row.high_pct:
+    if not row.p < ALPHA:
         return "not significant: it may be no change at all"
     return f"significant by itself, but not over all {rows} rows of the table together"
 

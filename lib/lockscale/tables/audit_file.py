@@ -92,7 +92,8 @@ def _costs(path: Path, records: Records) -> dict[str, Cost]:
             raise BadInput(f"{path}, row {line}: {printable(name)!r} appears twice: leave one row of it")
         if float(count) < 1:
             raise BadInput(f"{path}, row {line}: {printable(name)!r} has no calls: leave out its row")
-        found[name] = Cost(round(float(total)), round(float(count)), float(average))
+        decimals = len(average.partition(".")[2])
+        found[name] = Cost(round(float(total)), round(float(count)), float(average), decimals)
     return found
 
 
