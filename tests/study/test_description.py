@@ -17,10 +17,11 @@ def test_a_person_reads_question_arms_load_counters_and_file(lockscale: Lockscal
     question = "Why do 48 creators reach only a tenth of the rate that they have with the fix?"
     assert lines[0] == f"inode-claim: {question}"
     assert "Tables: s1_rates, s1_function_cost" in lines
-    assert (
-        "  steal-retry (unpatched): ext4: retry a lost inode bit in the same group without the lock" in lines
-    )
-    assert any(line.startswith("  search-locked (patched): A create that has lost its bit") for line in lines)
+    whole = " ".join(text.split())
+    unpatched = "steal-retry (unpatched; simulated as inode_claim with search_locked=false)"
+    assert f"{unpatched}: ext4: retry a lost inode bit in the same group without the lock" in whole
+    patched = "search-locked (patched; simulated as inode_claim with search_locked=true)"
+    assert f"{patched}: A create that has lost its bit" in whole
     assert "Load: create_unlink, in creates per second; 3 iterations" in lines
     assert "  manycore     64  1, 2, 4, 8, 16, 32, 48, 64  7200 (1200 at 1, 4800 at 2)" in lines
     assert "  any other     4  1, 2, 4, 8, 48              2400" in lines
@@ -31,7 +32,8 @@ def test_a_person_reads_question_arms_load_counters_and_file(lockscale: Lockscal
 
 def test_what_sets_an_arm_apart_stands_beside_its_role():
     text = " ".join(described(load_study("group-trylock")).split())
-    assert "trylock-scan1 (variant; patches of trylock; mount -o mb_optimize_scan=1)" in text
+    assert "trylock-scan1 (variant; patches of trylock; mount -o mb_optimize_scan=1; simulated as" in text
+    assert "wait-group (unpatched; simulated as group_goals as it is): ext4" in text
     assert (
         "multi-goal-scan1 (variant; patches of multi-goal; mount -o mb_optimize_scan=1; not simulated, "
         "so its gain is not predicted)" in text
@@ -51,4 +53,7 @@ def test_an_arm_without_its_folder_is_said_so(tmp_path: Path, monkeypatch: pytes
     study = load_study("write-access")
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
     text = " ".join(described(study).split())
-    assert "fast-retry (variant): its patches cannot be read: `lockscale patches list` says why" in text
+    assert (
+        "fast-retry (variant; simulated as write_access with fast_access=true): its patches cannot be read: `lockscale patches list` says why"
+        in text
+    )

@@ -56,7 +56,9 @@ def _arm(study: Study, arm: Arm) -> str:
     has += [f"mkfs {' '.join(arm.mkfs)}"] if arm.mkfs else []
     has += [f"mount -o {','.join(arm.mount)}"] if arm.mount else []
     has += [f"{knob} = {value}" for knob, value in arm.knobs.items()]
-    has += [] if arm.simulated else ["not simulated, so its gain is not predicted"]
+    given = ", ".join(f"{name}={str(value).lower()}" for name, value in arm.model_parameters.items())
+    as_model = f"simulated as {study.model_of(arm)} {f'with {given}' if given else 'as it is'}"
+    has += [as_model if arm.simulated else "not simulated, so its gain is not predicted"]
     return f"{arm.name} ({'; '.join(has)}): {_change(study, arm)}".removesuffix(": ")
 
 
