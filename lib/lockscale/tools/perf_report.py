@@ -20,17 +20,17 @@ from lockscale.tools.call_graph import STEP, Graph, Mark, entries_of
 from lockscale.tools.lock_functions import kind_of
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.perf_report_columns import ReportColumns, columns_of, is_head, without_head
 from lockscale.tools.profile_entry import Entry, repeats
 
 TOOL = "perf_report"
 
 _PCT = r"(\d{1,3}\.\d{1,2})%"
-_ROW = re.compile(rf" *(?:[-+] )? *{_PCT}((?: +{_PCT})*) +([^%]*?) *\[[.kguH]\] +(\S.*)", re.ASCII)
+_ROW = re.compile(rf" *(?:[-+] )? *(?:\d+ +)*{_PCT}((?: +{_PCT})*) +([^%]*?) *\[[.kguH]\] +(\S.*)", re.ASCII)
 _ROW_BEGUN = re.compile(rf" *(?:[-+] )? *{_PCT}(?: +{_PCT})* +[^%\[]*\[?[\w.-]\S*\]?", re.ASCII)
 _BROKEN_ROW = re.compile(r" *(?:[-+] )?\S*\d\S*% .*\[[.kguH]\] +\S.*", re.ASCII)
 _SYMBOL_ALONE = re.compile(r" *\[[.kguH]\] +\S")
-_HEAD = re.compile(r"#? *(?:Overhead|Children +Self)\b.*\bSymbol\b.*")
-_SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of event '([^']*)')?.*")
+_SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of events? '([^']*)')?.*")
 _OTHER_HEAD = re.compile(r" *PerfTop: .*|# To display the perf\.data header info.*|# ========")
 _NOTHING = re.compile(r" *(?:#.*|[-.]{3}[-. ]*|[ |]*)")
 _BRANCH = re.compile(rf"[ |]*?(\||)--(?:{_PCT}--|-) ?(\S.*)", re.ASCII)
@@ -54,7 +54,7 @@ class _Table:
     title: str = ""
     samples: int | None = None
     event: str = ""
-    shares: int | None = None  # columns of percent, where the head says so
+    columns: ReportColumns | None = None  # where there is a head
     rows: list[Graph] = field(default_factory=list)
     skipping: bool = False  # the graph of a row that is left out
     warnings: list[str] = field(default_factory=list)
@@ -67,9 +67,9 @@ class _Table:
 
 
 def recognise(text: str) -> bool:
-    """Whether there is a row of perf report or perf top, or a call graph of its browser."""
+    """Whether there is a row of perf report or perf top, its head, or a call graph of its browser."""
     lines = lines_of(text)
-    return any(_ROW.fullmatch(one.text) for one in lines) or (
+    return any(_ROW.fullmatch(one.text) or is_head(one.text) for one in lines) or (
         sum(_BARE.fullmatch(one.text) is not None for one in lines) > 1
     )
 
@@ -79,13 +79,16 @@ def profiles(text: str) -> list[LockProfile]:
     lines, warnings = whole_lines(text)
     if lost := [one for one in _LOST.findall(text) if int(one)]:
         warnings = [*warnings, f"perf lost {lost[0]} samples: shares may be far off"]
-    found = [_profile(table, warnings) for table in _tables(lines)]
-    found = [one for one in found if one.entries]
+    tables = list(_tables(lines))
+    found = [one for table in tables if (one := _profile(table, warnings)).entries]
     if not found:
-        raise BadInput(
-            "perf report: no row `N.NN% ... [k] function` found: give the output of perf report --stdio"
-        )
+        raise BadInput(f"perf report: {_why_no_row(tables)}: give the output of perf report --stdio")
     return found
+
+
+def _why_no_row(tables: Sequence[_Table]) -> str:
+    left_out = [one for table in tables for one in table.warnings]
+    return left_out[0] if left_out else "no row `N.NN% ... [k] function` found"
 
 
 def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
@@ -112,7 +115,7 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
             _read_graph(table, number, line)
         elif table.rows and not line:
             table.rows[-1].ended = table.rows[-1].is_text
-    if table.rows:
+    if table.rows or table.warnings:
         yield table
 
 
@@ -133,7 +136,7 @@ def _unwrapped(lines: Sequence[TextLine]) -> Iterator[TextLine]:
 
 
 def _kind(line: str, in_table: bool) -> str:
-    if _SAMPLES.fullmatch(line) or _HEAD.fullmatch(line) or _OTHER_HEAD.fullmatch(line):
+    if _SAMPLES.fullmatch(line) or is_head(line) or _OTHER_HEAD.fullmatch(line):
         return "head"
     if _NOTHING.fullmatch(line):
         return "nothing"
@@ -161,22 +164,24 @@ def _read_head(table: _Table, line: str) -> None:
     if found := _SAMPLES.fullmatch(line):
         table.samples = int(found[1]) * _MULTIPLE[found[2]]
         table.event = found[3] or ""
-    elif _HEAD.fullmatch(line):
-        before = re.split(r"Command|Pid|Shared|Object|Symbol|Samples|Period", line, maxsplit=1)[0]
-        table.shares = len(before.strip("# ").split())
-        if table.shares > 2 or "sys" in before.split():
+        if ", " in table.event:
             raise BadInput(
-                f"perf report: the columns {printable(before.strip('# '))} are not supported: report "
-                f"without --showcpuutilization"
+                f"perf report: its rows have a percentage for each of {printable(table.event)}: report with "
+                "--no-group, or record one event"
             )
+    elif is_head(line):
+        table.columns = columns_of(line)
 
 
 def _read_row(table: _Table, number: int, line: str) -> None:
     found = _ROW.fullmatch(line)
     assert found is not None
+    columns = table.columns
     shares = [float(one) for one in re.findall(_PCT, line[: found.start(4)])]
+    behind = _TAIL.search(found[5])
+    of = columns.of_row(found[4], behind[0] if behind else "") if columns else without_head(found[4])
     table.skipping = True
-    if len(shares) > 2 or len(shares) != (table.shares or len(shares)):
+    if of is None or len(shares) not in ((len(columns.shares),) if columns else (1, 2)):
         table.warnings.append(
             f"line {number} is left out, it does not have the columns of its table: {printable(line.strip())}"
         )
@@ -188,11 +193,9 @@ def _read_row(table: _Table, number: int, line: str) -> None:
         table.lose(number)
     else:
         table.skipping = False
-        process = re.split(r" {2,}| (?=\[)", found[4].strip())[0]
-        process = "" if process.startswith("[") or " " not in found[4].strip() else process
         children = shares[0] if len(shares) == 2 else None
-        name = _clean(_TAIL.sub("", found[5]))
-        table.rows.append(Graph(number, name, process or None, children, shares[-1]))
+        name = _clean(found[5][: behind.start()] if behind else found[5])
+        table.rows.append(Graph(number, name, of or None, children, shares[-1]))
 
 
 def _read_graph(table: _Table, number: int, line: str) -> None:
