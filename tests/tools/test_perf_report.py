@@ -219,3 +219,64 @@ def test_samples_of_another_event_are_no_time() -> None:
     for event in ("cache-misses", "page-faults", "lock:contention_begin"):
         said = f"samples of {event} are no shares of the time: record cycles"
         assert said in profile_of(head.format(event) + body).warnings
+
+
+IN_USER_SPACE = """
+# Overhead  Command  Shared Object      Symbol
+    40.00%  fio      [kernel.kallsyms]  [k] osq_lock
+            |
+            ---osq_lock
+               demo_write
+               {0}
+               |
+                --38.00%--{0}
+                          {0}
+
+    20.00%  fio      [kernel.kallsyms]  [k] mutex_spin_on_owner
+            |
+            ---mutex_spin_on_owner
+               demo_rename
+"""
+IN_A_BROWSER = """
+-   40.00%     0.00%  fio      [kernel.kallsyms]  [k] demo_write
+   - 39.00% demo_write
+      - 38.00% {0}
+           {0}
+              37.00% {0}
++   20.00%    20.00%  fio      [kernel.kallsyms]  [k] mutex_spin_on_owner
+"""
+
+
+@pytest.mark.parametrize("form", [IN_USER_SPACE, IN_A_BROWSER])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0",
+        "0000000000000000",
+        "operator new(unsigned long)",
+        "void rocksdb::Run<int>(int)",
+        "rocksdb::(anonymous namespace)::Foo()",
+        "std::ostream& std::operator<< <char>(std::ostream&, char const*)",
+        "[unknown] (deleted)",
+    ],
+)
+def test_a_function_of_any_name_is_part_of_its_graph(form, name):
+    """Also an address of zero, and what C++ calls its functions, with spaces."""
+    (profile,) = profiles_of(form.format(name))
+    stacks = {(one.name, *(one.callers or ())) for one in profile.entries}
+    assert any(one.count(name) == 3 for one in stacks)
+    assert profile.match("mutex_spin_on_owner").share_pct == 20
+    assert not any("left out" in one for one in profile.warnings)
+
+
+def test_prose_among_the_lines_of_a_graph_ends_the_graph_but_no_report():
+    text = IN_USER_SPACE.format("main").replace("               demo_write", "           <- here it is\n{}")
+    (profile,) = profiles_of(text.format("               demo_write"))
+    assert any("line 6: the call graph of osq_lock lost a line" in one for one in profile.warnings)
+    assert [one.callers for one in profile.entries] == [None, None, ("demo_rename",)]
+
+
+def test_prose_below_an_empty_line_divides_reports():
+    rows = IN_USER_SPACE.format("main").split("\n", 2)[2]
+    both = f"{rows}\n            and this is it with the patch (48 threads):\n\n{rows}"
+    assert len(profiles_of(both)) == 2

@@ -35,12 +35,14 @@ _OTHER_HEAD = re.compile(r" *PerfTop: .*|# To display the perf\.data header info
 _NOTHING = re.compile(r" *(?:#.*|[-.]{3}[-. ]*|[ |]*)")
 _BRANCH = re.compile(rf"[ |]*?(\||)--(?:{_PCT}--|-) ?(\S.*)", re.ASCII)
 _BROWSERS = re.compile(rf" *([-+] +)?(?:{_PCT} +)?(\S.*)", re.ASCII)
+_SHARED = re.compile(rf" {{3}} *(?:[-+] +)?{_PCT} +\S.*", re.ASCII)
 _BARE = re.compile(rf" *[-+] +{_PCT} +[A-Za-z_]\S*", re.ASCII)
 _FOLDED = re.compile(rf"{_PCT} (\S[^;]*(?:;[^;]+)*)", re.ASCII)
 _NAME = re.compile(
-    r"0x[0-9a-f]+|(?!\d)[^\s%|:;,#*-](?:[^\s%|,]*[^\s%|:,;.?!])?(?: \(inlined\))?|\S+[(<].*[>)\w]"
+    r"0x[0-9a-f]+|0+|(?!\d)[^\s%|:;,#*-](?:[^\s%|,]*[^\s%|:,;.?!])?(?: \(inlined\))?|\S+[(<].*[>)\w]"
 )
 _LOST = re.compile(r"^[># ]*Total Lost Samples: *(\d+)", re.MULTILINE | re.ASCII)
+_LEAST_MARGIN = 8  # of names in the text form, where a mail moved them to the left
 _MULTIPLE = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 # columns behind the symbol: of IPC, and whatever else
 _TAIL = re.compile(r" {2,}.*| +(?:-|\d+\.\d+) .*")
@@ -57,6 +59,7 @@ class _Table:
     columns: ReportColumns | None = None  # where there is a head
     rows: list[Graph] = field(default_factory=list)
     skipping: bool = False  # the graph of a row that is left out
+    in_graph: bool = False  # no empty line since a row or its graph
     warnings: list[str] = field(default_factory=list)
     lost_line: int | None = None
 
@@ -95,7 +98,7 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
     """The reports in the text: prose, or a new head, between two rows divides them."""
     table = _Table(1)
     for number, line in _unwrapped(lines):
-        kind = _kind(line, bool(table.rows))
+        kind = _kind(line, table)
         if kind in ("head", "prose") and table.rows:
             yield table
             table = _Table(number, table.title if kind == "head" else "")
@@ -115,6 +118,7 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
             _read_graph(table, number, line)
         elif table.rows and not line:
             table.rows[-1].ended = table.rows[-1].is_text
+        table.in_graph = kind in ("row", "broken", "graph") or (table.in_graph and bool(line))
     if table.rows or table.warnings:
         yield table
 
@@ -135,7 +139,7 @@ def _unwrapped(lines: Sequence[TextLine]) -> Iterator[TextLine]:
         yield held
 
 
-def _kind(line: str, in_table: bool) -> str:
+def _kind(line: str, table: _Table) -> str:
     if _SAMPLES.fullmatch(line) or is_head(line) or _OTHER_HEAD.fullmatch(line):
         return "head"
     if _NOTHING.fullmatch(line):
@@ -144,7 +148,7 @@ def _kind(line: str, in_table: bool) -> str:
         return "row"
     if _BROKEN_ROW.fullmatch(line):
         return "broken"
-    return "graph" if _is_graph(line, in_table) else "prose"
+    return "graph" if _is_graph(line, bool(table.rows)) or _goes_on(line, table) else "prose"
 
 
 def _is_graph(line: str, in_table: bool) -> bool:
@@ -158,6 +162,14 @@ def _is_graph(line: str, in_table: bool) -> bool:
     shared = browsers is not None and browsers[2] is not None and _NAME.fullmatch(browsers[3]) is not None
     named = browsers is not None and _NAME.fullmatch(browsers[3] if browsers[1] else text) is not None
     return bool(_BRANCH.fullmatch(line) or _FOLDED.fullmatch(line) or (indented and (shared or named)))
+
+
+def _goes_on(line: str, table: _Table) -> bool:
+    """Whether it stands where the graph above it goes on, whatever it names: C++ puts spaces into names."""
+    if not table.in_graph:
+        return False
+    indented = len(line) - len(line.lstrip(" |")) >= _LEAST_MARGIN
+    return indented or _SHARED.fullmatch(line) is not None
 
 
 def _read_head(table: _Table, line: str) -> None:
