@@ -280,3 +280,39 @@ def test_prose_below_an_empty_line_divides_reports():
     rows = IN_USER_SPACE.format("main").split("\n", 2)[2]
     both = f"{rows}\n            and this is it with the patch (48 threads):\n\n{rows}"
     assert len(profiles_of(both)) == 2
+
+
+@pytest.mark.parametrize("row", ["0000000000000000", "0x00000000007d8661"])
+@pytest.mark.parametrize("root", ["0", "0x55e48b767661"])
+def test_the_graph_of_an_address_is_its_rows(row, root):
+    """The row has an address in its file, the graph one in memory; perf prints 0 without 0x."""
+    text = (
+        "# Children      Self  Command  Shared Object  Symbol\n"
+        f"     4.77%     0.00%  fio  [unknown]  [k] {row}\n"
+        f"            |\n            ---{root}\n               |\n                --4.23%--demo_close\n\n"
+        "     4.00%     0.00%  fio  [kernel.kallsyms]  [k] demo_open\n"
+        "            |\n            ---demo_open\n"
+    )
+    profile = profile_of(text)
+    assert profile.match(f"demo_close < {root}").share_pct == 4.23
+    assert not any("left out" in one for one in profile.warnings)
+
+
+@pytest.mark.parametrize(
+    ("graph", "says"),
+    [
+        (
+            "           1.54%\n                osq_lock\n",
+            r"list of stacks \(-g flat\): report with -g caller",
+        ),
+        ("            |\n            |--31--demo_write\n", r"no percentages \(-g count or period\): report"),
+        ("            |\n            |--62124248--0x7f86\n", r"no percentages \(-g count or period\)"),
+        ("            |\n            |--1.49%--demo_write ??:0\n", r"by address \(-g address\): report with"),
+        ("            |\n            ---demo_write +25\n", r"by address \(-g address\)"),
+        ("            |\n            ---osq_lock\n               demo_write file.c:12\n", r"\(-g address\)"),
+    ],
+)
+def test_a_graph_of_another_form_is_refused_with_the_option_that_helps(graph, says):
+    row = "    30.00%  app  [kernel.kallsyms]  [k] osq_lock\n"
+    with pytest.raises(BadInput, match=rf"perf report: line [234]: the call graph .*{says}"):
+        profile_of(row + graph + "\n" + row)

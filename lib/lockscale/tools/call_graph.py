@@ -23,6 +23,7 @@ _OUTERMOST = re.compile(
     r"entry_SYSCALL_64\w*|do_syscall_64|x64_sys_call|ret_from_fork\w*|kthread|main|_?_?libc_start\w+|_start"
     r"|start_thread|secondary_startup_64\w*|asm_sysvec_\w+|el0t?_\w+|__GI___clone\w*|clone3?|system_call\w*"
 )
+_ADDRESS = re.compile(r"0x|0+$")
 MOST_LINES = 5  # that one sentence names
 _ROUNDING = 0.006  # of each share, printed to a hundredth
 
@@ -248,9 +249,12 @@ def _of_other_rows(graph: Graph, direction: Direction) -> list[Branch]:
 
 
 def _is_of_row(function: str, root: Branch, direction: Direction) -> bool:
-    """Whether a graph begins, or drawn caller first ends, at the row's function; addresses tell nothing."""
+    """Whether a graph begins, or drawn caller first ends, at the row's function; addresses tell nothing.
+
+    That of a row is in its file, those of its graph are in memory; perf prints 0 without 0x.
+    """
     name, first = function_of(function), function_of(root.names[0])
-    if not name or name == first or name.startswith("0x") or first.startswith("0x"):
+    if not name or name == first or any(map(_ADDRESS.match, (name, first))):
         return True
     return direction == "caller first" and any(path[-1] == name for path in _paths([root]))
 

@@ -36,6 +36,9 @@ _NOTHING = re.compile(r" *(?:#.*|[-.]{3}[-. ]*|[ |]*)")
 _BRANCH = re.compile(rf"[ |]*?(\||)--(?:{_PCT}--|-) ?(\S.*)", re.ASCII)
 _BROWSERS = re.compile(rf" *([-+] +)?(?:{_PCT} +)?(\S.*)", re.ASCII)
 _SHARED = re.compile(rf" {{3}} *(?:[-+] +)?{_PCT} +\S.*", re.ASCII)
+_FLAT = re.compile(rf" +{_PCT}", re.ASCII)
+_COUNTED = re.compile(r"[ |]*--\d+--\S.*", re.ASCII)
+_AT_LINE = re.compile(rf"[ |]*(?:--(?:{_PCT}--|-))?\S+ (?:\+\d+|\S+:(?:\d+|\?))(?: \(inlined\))?", re.ASCII)
 _BARE = re.compile(rf" *[-+] +{_PCT} +[A-Za-z_]\S*", re.ASCII)
 _FOLDED = re.compile(rf"{_PCT} (\S[^;]*(?:;[^;]+)*)", re.ASCII)
 _NAME = re.compile(
@@ -218,6 +221,7 @@ def _read_graph(table: _Table, number: int, line: str) -> None:
     graph = table.rows[-1]
     if graph.broken_at:
         return
+    _refuse_other_graph(number, line)
     if found := _BRANCH.fullmatch(line):
         share = float(found[2]) if found[2] else None
         mark = found.start(1) if found[1] or share is None else found.start(1) - 1
@@ -234,6 +238,17 @@ def _read_graph(table: _Table, number: int, line: str) -> None:
         start = found.start(1) if found[1] else len(line) - len(line.lstrip()) - 2
         share = float(found[2]) if found[2] else None
         graph.add_browsers(Mark(number, start, start, share, _clean(found[3])))
+
+
+def _refuse_other_graph(number: int, line: str) -> None:
+    """Graphs without percentages, and those whose functions are divided by line."""
+    graph = f"perf report: line {number}: the call graph"
+    if _FLAT.fullmatch(line):
+        raise BadInput(f"{graph} is a list of stacks (-g flat): report with -g caller")
+    if _COUNTED.fullmatch(line):
+        raise BadInput(f"{graph} has no percentages (-g count or period): report with -g caller")
+    if _AT_LINE.fullmatch(line):
+        raise BadInput(f"{graph} divides functions by address (-g address): report with -g caller")
 
 
 def _clean(name: str) -> str:
