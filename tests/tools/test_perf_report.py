@@ -316,3 +316,10 @@ def test_a_graph_of_another_form_is_refused_with_the_option_that_helps(graph, sa
     row = "    30.00%  app  [kernel.kallsyms]  [k] osq_lock\n"
     with pytest.raises(BadInput, match=rf"perf report: line [234]: the call graph .*{says}"):
         profile_of(row + graph + "\n" + row)
+
+
+@pytest.mark.parametrize("head", ["# Overhead  Command  Shared Object      Symbol\n#\n", ""])
+def test_decimal_commas_are_those_of_a_locale(head):
+    rows = "    40,00%  fio      [kernel.kallsyms]  [k] osq_lock\n    20,00%  fio  [fio]  [.] main\n"
+    with pytest.raises(BadInput, match=r"^perf report: its percentages have decimal commas: .* LC_ALL=C$"):
+        profile_of(head + rows)

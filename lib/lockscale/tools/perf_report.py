@@ -29,6 +29,7 @@ _PCT = r"(\d{1,3}\.\d{1,2})%"
 _ROW = re.compile(rf" *(?:[-+] )? *(?:\d+ +)*{_PCT}((?: +{_PCT})*) +([^%]*?) *\[[.kguH]\] +(\S.*)", re.ASCII)
 _ROW_BEGUN = re.compile(rf" *(?:[-+] )? *{_PCT}(?: +{_PCT})* +[^%\[]*\[?[\w.-]\S*\]?", re.ASCII)
 _BROKEN_ROW = re.compile(r" *(?:[-+] )?\S*\d\S*% .*\[[.kguH]\] +\S.*", re.ASCII)
+_DECIMAL_COMMA = re.compile(r" *(?:[-+] )?\d{1,3},\d\d% .*\[[.kguH]\] +\S.*", re.ASCII)
 _SYMBOL_ALONE = re.compile(r" *\[[.kguH]\] +\S")
 _SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of events? '([^']*)')?.*")
 _OTHER_HEAD = re.compile(r" *PerfTop: .*|# To display the perf\.data header info.*|# ========")
@@ -75,7 +76,8 @@ class _Table:
 def recognise(text: str) -> bool:
     """Whether there is a row of perf report or perf top, its head, or a call graph of its browser."""
     lines = lines_of(text)
-    return any(_ROW.fullmatch(one.text) or is_head(one.text) for one in lines) or (
+    rows = (_ROW.fullmatch, _DECIMAL_COMMA.fullmatch, is_head)
+    return any(is_row(one.text) for one in lines for is_row in rows) or (
         sum(_BARE.fullmatch(one.text) is not None for one in lines) > 1
     )
 
@@ -88,6 +90,8 @@ def profiles(text: str) -> list[LockProfile]:
     tables = list(_tables(lines))
     found = [one for table in tables if (one := _profile(table, warnings)).entries]
     if not found:
+        if any(_DECIMAL_COMMA.fullmatch(line.text) for line in lines):
+            raise BadInput("perf report: its percentages have decimal commas: report with LC_ALL=C")
         raise BadInput(f"perf report: {_why_no_row(tables)}: give the output of perf report --stdio")
     return found
 
