@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.tools import perf_record
 from lockscale.tools.perf_record import Folded
+from lockscale.tools.registry import profiles_of, recognise
 from lockscale.tools.seal import UNSEALED, seal
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -56,6 +57,14 @@ def test_offsets_and_files_of_the_default_form_are_left_out():
         ("7f00 [unknown] ([unknown])", "[unknown]"),
         ("7f00 a;b+0x1 (/x)", "a:b"),
         ("ffffffffc0 ext4_create+0x1 ([ext4])", "ext4_create"),
+        ("ffffffff810001 _raw_spin_lock+0x1 ([kernel.vmlinux].init.text)", "_raw_spin_lock"),
+        ("ffffffff810001 _raw_spin_lock ([kernel.vmlinux].init.text)", "_raw_spin_lock"),
+        ("ffffffff810001 _raw_spin_lock+0x2 (vmlinux)", "_raw_spin_lock"),
+        ("ffffffff810001 _raw_spin_lock (vmlinux)", "_raw_spin_lock"),
+        ("ffffffffc0 bpf_prog_6d_foo+0x9 (bpf_prog_6d_foo)", "bpf_prog_6d_foo"),
+        ("7f00 main+0x9 (a program (deleted))", "main"),
+        ("7f00 f(void (*)(int))", "f(void (*)(int))"),
+        ("7f00 f(void (*)(int))+0x1 (lib.so)", "f(void (*)(int))"),
     ],
 )
 def test_names_of_functions(line, function):
@@ -79,6 +88,14 @@ def test_first_lines_of_every_form(head):
     name = head.split(" 12 ")[0].strip() if " 12 " in head else head.split()[0]
     assert found.stacks == {(name, "f"): 1}
     assert found.event == head.split(": ")[1].split()[-1].rstrip(":") or "contention" in head
+
+
+def test_the_header_that_perf_script_prints_is_no_sample():
+    header = "# ========\n# captured on    : Sun Nov 29\n# cmdline : perf record -a \n# ========\n#\n"
+    assert recognise(header + PLAIN) == perf_record.SCRIPT
+    assert profiles_of(header + PLAIN) == profiles_of(PLAIN)
+    with pytest.raises(BadInput, match="first line of sample 2"):
+        perf_record.parse(PLAIN.replace("\n\n", "\n\n# captured on\n"))
 
 
 def test_two_events_are_not_added():

@@ -44,6 +44,7 @@ PARTS = (
 )
 
 _CHUNK_BYTES = 1 << 20
+_HEADER_BYTES = 1 << 16
 _MOST_LINES = 500_000  # addresses remembered: some 100 MB
 _MOST_BYTES = 300_000_000  # of all the different stacks
 _STACK_BYTES = 130  # what a stack costs beside its names
@@ -52,9 +53,10 @@ _HEAD = re.compile(
     rb" *(\S.*?) +-?\d+(?:/-?\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +(?:\d+ +)?(\S+):(?:\s.*)?", re.DOTALL
 )
 _FRAME = re.compile(rb"\t *[0-9a-f]{1,16} (\S.*)")
-# an offset, and the file that the function is in
-_TAIL = re.compile(rb"(?:\+0x[0-9a-f]+)?(?: \((?:inlined|\[[^\]]*\]|/.*)\))?$")
-_RECOGNISED = re.compile(_HEAD.pattern + rb"\n(?:\n|" + _FRAME.pattern + rb")")
+# an offset, and the file that the function is in; without an offset a C++ name may end in brackets too
+_TAIL = re.compile(rb"\+0x[0-9a-f]+(?: \(.*\))?$| \((?:[\w.-]+|\[[^\]]*\].*|/.*)\)$")
+_COMMENTS = re.compile(rb"(?:#(?: .*)?\n|\n)*")  # of perf script --header
+_RECOGNISED = re.compile(_COMMENTS.pattern + _HEAD.pattern + rb"\n(?:\n|" + _FRAME.pattern + rb")")
 _FOLDED_HEAD = re.compile(r"# (\S+), (\d{1,15}) samples")
 _FOLDED_LINE = re.compile(r"(\S.*) (\d{1,15})", re.ASCII)
 
@@ -166,8 +168,8 @@ def read_folded(text: str) -> Folded:
 
 
 def recognise(text: str) -> bool:
-    """Whether the text begins with a sample of perf script."""
-    return _RECOGNISED.match(text.lstrip("\n")[:4096].encode(errors="replace")) is not None
+    """Whether the text begins with a sample of perf script, or its header and a sample."""
+    return _RECOGNISED.match(text[:_HEADER_BYTES].encode(errors="replace")) is not None
 
 
 def parse(text: str) -> Folded:
@@ -189,15 +191,12 @@ def fold(stream: BinaryIO) -> Folded:
     """
     size, whole = unsealed_bytes(stream)
     folding = _Folding()
-    cut = False
+    warnings = [] if whole else [UNSEALED]
     for sample in _samples(stream, size):
         if sample is None:
-            cut = True
+            warnings.append("the last sample is cut off and left out")
         else:
             folding.add(sample)
-    warnings = [] if whole else [UNSEALED]
-    if cut:
-        warnings.append("the last sample is cut off and left out")
     return folding.folded(warnings)
 
 
@@ -265,6 +264,7 @@ class _Folding:
 
     def add(self, sample: bytes) -> None:
         self._samples += 1
+        sample = sample if self._samples > 1 else _COMMENTS.sub(b"", sample, count=1)
         first, _, body = sample.partition(b"\n")
         head = _HEAD.fullmatch(first)
         if head is None:
