@@ -276,6 +276,11 @@ def test_prose_among_the_lines_of_a_graph_ends_the_graph_but_no_report():
     assert [one.callers for one in profile.entries] == [None, None, ("demo_rename",)]
 
 
+def test_prose_directly_below_a_row_is_no_graph_of_it():
+    row = "    40.00%  fio  [kernel.kallsyms]  [k] osq_lock\n"
+    assert len(profiles_of(f"{row}            and this is it with the patch:\n{row}")) == 2
+
+
 def test_prose_below_an_empty_line_divides_reports():
     rows = IN_USER_SPACE.format("main").split("\n", 2)[2]
     both = f"{rows}\n            and this is it with the patch (48 threads):\n\n{rows}"

@@ -95,12 +95,14 @@ def test_columns_that_a_mailer_moved_together_are_still_columns():
         ("# Overhead   Latency  Command  Shared Object  Symbol", "the column Latency is not supported"),
         ("# Overhead       usr       sys  Command  Symbol", "Overhead  usr  sys are not .* --showcpuutil"),
         ("# Overhead  Command / Shared Object / Symbol", "report without --hierarchy$"),
-        ("# Overhead,Command        ,Shared Object    ,Symbol", "report without --field-separator$"),
+        ("# Overhead,Command        ,Shared Object    ,Symbol", "by ',': report without --field-separator$"),
         ("# Children;    Self;Command  ;Symbol", "report without --field-separator$"),
         ("# Overhead  Source Symbol  Target Symbol", "the column Source Symbol is not known: report with"),
-        ("# Command  Overhead  Symbol", "percentages are not the first columns: report with --fields"),
-        ("# Children   Samples      Self  Symbol", "percentages are not the first columns"),
-        ("# Overhead  Symbol  Self", "percentages are not the first columns"),
+        ("# Command  Overhead  Symbol", "first columns are not Overhead, or Children and Self: report with"),
+        ("# Children   Samples      Self  Symbol", "first columns are not Overhead, or Children and Self"),
+        ("#     Self  Children  Symbol", "first columns are not Overhead, or Children and Self"),
+        ("# Children  Command  Symbol", "first columns are not Overhead, or Children and Self"),
+        ("# Overhead  Symbol  Self", "first columns are not Overhead, or Children and Self"),
     ],
 )
 def test_a_head_whose_columns_are_not_supported_is_refused_with_the_reason(head, says):

@@ -3,8 +3,8 @@
 
 Read in perf's source: ui/stdio/hist.c (hist_entry__fprintf, callchain__fprintf_graph), ui/browsers/hists.c
 (hist_browser__show_callchain_list), util/sort.c. Read are the text of --stdio and a copy of the terminal's
-browser (`-`, `+` before a row), with columns Overhead or Children and Self, call graphs `--N.NN%--func` and
-`- N.NN% func`, in either order: caller first or callee first.
+browser (`-`, `+` before a row), with columns Overhead or Children and Self (see perf_report_columns), call
+graphs `--N.NN%--func` and `- N.NN% func`, in either order: caller first or callee first.
 
 A text has no sum to check: a lost row is not noticed, a lost line of a call graph is by its indentation.
 What stands below a break in a graph is left out, with a warning that names the line.
@@ -175,8 +175,10 @@ def _goes_on(line: str, table: _Table) -> bool:
     """Whether it stands where the graph above it goes on, whatever it names: C++ puts spaces into names."""
     if not table.in_graph:
         return False
-    indented = len(line) - len(line.lstrip(" |")) >= _LEAST_MARGIN
-    return indented or _SHARED.fullmatch(line) is not None
+    deep = len(line) - len(line.lstrip(" |")) >= _LEAST_MARGIN
+    begun = table.skipping or any(row.roots for row in table.rows[-1:])
+    begins = _FLAT.fullmatch(line) or _COUNTED.fullmatch(line)
+    return bool((deep and (begun or begins)) or _SHARED.fullmatch(line))
 
 
 def _read_head(table: _Table, line: str) -> None:

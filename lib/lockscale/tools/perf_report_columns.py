@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lockscale.errors import BadInput, printable
 
 _SHARES = ("Overhead", "Children", "Self")
+_IN_ORDER = (("Overhead",), ("Children", "Self"))
 _UTILIZATION = ("sys", "usr", "guest sys", "guest usr")
 _LATENCY = ("Latency",)
 _COUNTS = ("Samples", "Period")
@@ -91,7 +92,9 @@ def columns_of(head: str) -> ReportColumns:
     text = head.strip("# ")
     names, unknown = _names(text)
     if separated := _SEPARATED.match(text):
-        raise BadInput(f"perf report: {separated[1]} separates the columns: report without --field-separator")
+        raise BadInput(
+            f"perf report: its columns are separated by {separated[1]!r}: report without --field-separator"
+        )
     if _NESTED.search(text):
         raise BadInput("perf report: rows of several levels are not supported: report without --hierarchy")
     if _SYMBOL not in names:
@@ -101,15 +104,11 @@ def columns_of(head: str) -> ReportColumns:
     before, behind = names[:at], [*names[at + 1 :], *re.split(r" {2,}", unknown)]
     _refuse_other_shares(before)
     shares = [place for place, name in enumerate(before) if name in _SHARES]
-    if not shares or _lie_apart(before, shares) or set(behind) & set(_SHARES):
-        raise BadInput(f"perf report: its percentages are not the first columns: {_FIELDS}")
-    first, end = shares[0], shares[-1] + 1
+    first, end = (shares[0], shares[-1] + 1) if shares else (0, 0)
+    counts_first = set(before[:first]) <= set(_COUNTS)
+    if tuple(before[first:end]) not in _IN_ORDER or not counts_first or set(behind) & set(_SHARES):
+        raise BadInput(f"perf report: its first columns are not Overhead, or Children and Self: {_FIELDS}")
     return ReportColumns(tuple(before[first:end]), tuple(before[end:]), tuple(behind))
-
-
-def _lie_apart(names: Sequence[str], shares: Sequence[int]) -> bool:
-    """Whether anything but counts stands before the shares, or anything between them."""
-    return shares[-1] - shares[0] >= len(shares) or not set(names[: shares[0]]) <= set(_COUNTS)
 
 
 def _refuse_other_shares(names: Sequence[str]) -> None:
