@@ -176,9 +176,16 @@ def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
-    """The A/A pair's rates with half the quantum against those with the whole, in percent."""
-    pair = of_all_processes(rows[rows.pair == "aa"], metrics=("rate", HALF))
-    by_load = pair.set_index([*POINT, "iteration", "statistic"])
+    """The A/A pair's rates with half the quantum against those with the whole, in percent.
+
+    Empty where none has half of it.
+    """
+    pair = rows[rows.pair == "aa"]
+    tests = sorted(set(pair.test[pair.metric == HALF]))
+    if not tests:
+        return pd.DataFrame()
+    rated = pd.concat([of_all_processes(pair, test, ("rate", HALF)) for test in tests])
+    by_load = rated.set_index([*POINT, "iteration", "statistic"])
     whole, half = by_load[by_load.metric == "rate"].value, by_load[by_load.metric == HALF].value
     both = pd.concat([whole, half], axis=1, keys=["rate_per_s", "half_quantum_per_s"], join="inner")
     both["change_pct"] = (100 * (both.half_quantum_per_s / both.rate_per_s - 1)).round(2)
