@@ -53,7 +53,5 @@ def test_an_arm_without_its_folder_is_said_so(tmp_path: Path, monkeypatch: pytes
     study = load_study("write-access")
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
     text = " ".join(described(study).split())
-    assert (
-        "fast-retry (variant; simulated as write_access with fast_access=true): its patches cannot be read: `lockscale patches list` says why"
-        in text
-    )
+    arm = "fast-retry (variant; simulated as write_access with fast_access=true)"
+    assert f"{arm}: its patches cannot be read: `lockscale patches list` says why" in text
