@@ -117,6 +117,25 @@ def test_a_map_that_is_called_by_a_unit_has_sums_of_time():
         profile_of(text + at_work.replace("@wait_us", "@calls"))
 
 
+PRINT = "@wait_ns[\n    mutex_lock+9\n    foo+1\n]: {}\n@wait_ns[\n    down_write+9\n    bar+1\n]: {}\n"
+
+
+def test_a_map_that_is_printed_again_counts_once():
+    """`interval:s:5 { print(@wait_ns) }` and the print at exit: each has all that the one before had."""
+    text = f"10:00:05\n{PRINT.format(1000, 3000)}10:00:10\n{PRINT.format(2100, 6100)}\n\n"
+    profile = profile_of(f"{text}{PRINT.format(2200, 6300)}")
+    assert {one.name: one.wait_ns for one in profile.entries} == {"mutex_lock": 2200, "down_write": 6300}
+    assert any(
+        "@wait_ns is printed 3 times: only the last print counts, from line" in one
+        for one in profile.warnings
+    )
+    for cleared in (PRINT.format(2200, 6000), PRINT.format(1, 7000).partition("]: 1\n")[2]):
+        with pytest.raises(BadInput, match=r"so it was cleared, or printed in part: give one print"):
+            profile_of(text + cleared)
+    with pytest.raises(BadInput, match=r"line 10: the map @wait_ns has the stack of line 2 again"):
+        profile_of(PRINT.format(1000, 3000) * 2)
+
+
 def test_times_that_a_lock_is_held_are_no_waits():
     """Both are in the output of a script that times a lock from its taking on."""
     waits = sample("stack_counts-bpftrace-0.17.0").replace("@[", "@wait_us[")

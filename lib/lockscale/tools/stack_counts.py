@@ -8,7 +8,8 @@ their offsets, `]: number`; of a map that is called by a unit (`@wait_ns`) the n
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
@@ -41,13 +42,19 @@ class _Stack(NamedTuple):
     process: str
     frames: tuple[str, ...]  # the innermost first
     number: int
-    map: str = ""
-    unit_ns: float | None = None  # of a time that was added up
+    map: str | None = None  # None: bcc's
+    key: tuple[str, ...] = ()  # of a map, as it is printed: a map has it once
+    run: int = 0  # stacks of one run follow each other without a line between them
+
+    @property
+    def unit_ns(self) -> float | None:
+        """Of a time that was added up."""
+        return unit_of_map(self.map or "")
 
     @property
     def is_held(self) -> bool:
         """Whether the time is how long a lock is held."""
-        return bool(self.unit_ns and _HELD.search(self.map))
+        return bool(self.unit_ns and _HELD.search(self.map or ""))
 
 
 def recognise(text: str) -> bool:
@@ -84,6 +91,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
         warnings.append(said)
     if not waited:
         return None
+    waited = _last_print(waited, warnings)
     title = lines[0].text.strip() if _HEAD.fullmatch(lines[0].text) else TOOL
     timed = _are_timed(waited)
     asleep = timed or title.startswith("Tracing off-CPU") or None
@@ -103,6 +111,41 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
         found = _of_what(found)
     lasted = _LASTED.search(title)
     return replace(found, seconds=float(lasted[1])) if lasted else found
+
+
+def _last_print(stacks: Sequence[_Stack], warnings: list[str]) -> list[_Stack]:
+    """A map has each key once, so one that is there again was printed again, with all that it had before:
+    the last print alone counts. bcc's stacks may print alike and be of two threads."""
+    if stacks[0].map is None:
+        return list(stacks)
+    prints: list[dict[tuple[str, ...], _Stack]] = []
+    for _, run in groupby(stacks, lambda one: one.run):
+        found: dict[tuple[str, ...], _Stack] = {}
+        for one in run:
+            if one.key in found:
+                raise BadInput(
+                    f"line {one.line}: the map @{one.map} has the stack of line {found[one.key].line} again: "
+                    "give one print of the map, keyed by kstack"
+                )
+            found[one.key] = one
+        if prints and not prints[-1].keys() & found.keys():
+            prints[-1] |= found  # a line was lost between them
+        else:
+            prints.append(found)
+    *earlier, last = prints
+    first = next(iter(last.values()))
+    for one in (one for before in earlier for one in before.values()):
+        if one.key not in last or last[one.key].number < one.number:
+            raise BadInput(
+                f"line {first.line}: the map @{one.map} is printed again without all that it had above "
+                f"(line {one.line}), so it was cleared, or printed in part: give one print"
+            )
+    if earlier:
+        warnings.append(
+            f"the map @{first.map} is printed {len(prints)} times: only the last print counts, from line "
+            f"{first.line} on, as each contains those before it"
+        )
+    return list(last.values())
 
 
 def _without_probe(frames: Sequence[str]) -> Sequence[str]:
@@ -150,35 +193,58 @@ def _of_waits(found: LockProfile) -> LockProfile:
     return replace(found, of=LOCK_WAITS, entries=waits)
 
 
+@dataclass
+class _Begun:
+    """A stack whose lines are read; map: None of bcc's. line: of its first function."""
+
+    map: str | None = None
+    who: str = ""
+    line: int = 0
+    printed: list[str] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
+    process: str | None = None
+
+    def add(self, number: int, line: str) -> bool:
+        """Whether the line is of the stack; where it is a function, it is added."""
+        if self.process is not None:
+            return False
+        if found := _FRAME.fullmatch(line):
+            self.line = self.line or number
+            self.printed.append(line.strip())
+            self.frames.append(_OFFSET.sub("", found[1]))
+        elif self.map is None and self.frames and (found := _PROCESS.fullmatch(line)):
+            self.process = found[1]
+        return bool(found or _PARTS.fullmatch(line))
+
+    def ended(self, number: int, line: str, run: int) -> _Stack | None:
+        """The stack, where the line is its number."""
+        if self.map is None:
+            found = _NUMBER.fullmatch(line) if self.process is not None else None
+            return found and _Stack(self.line, self.process or "", tuple(self.frames), int(found[1]))
+        found = _MAP_END.fullmatch(line)
+        if not found or not self.frames:
+            return None
+        key = (self.who, found[1] or "", *self.printed)
+        who = found[1] or self.who
+        return _Stack(self.line, who, tuple(self.frames), int(found[2]), self.map, key, run)
+
+
 def _stacks(lines: Sequence[TextLine], lost: list[TextLine]) -> Iterator[_Stack]:
     """Each whole stack; what is cut or interrupted is told in `lost`, with its line."""
-    frames: list[str] = []
-    begun: int | None = None
-    process: str | None = None
-    in_map = False
-    name, who, unit_ns = "", "", None
+    now, run = _Begun(), 0
     for number, line in lines:
-        begins, ends = _MAP.fullmatch(line), _MAP_END.fullmatch(line)
-        if ends and in_map and frames:
-            yield _Stack(begun or number, ends[1] or who, tuple(frames), int(ends[2]), name, unit_ns)
-        elif process is not None and not in_map and (found := _NUMBER.fullmatch(line)):
-            yield _Stack(begun or number, process, tuple(frames), int(found[1]))
-        elif frames and not in_map and process is None and (found := _PROCESS.fullmatch(line)):
-            process = found[1]
+        begins = _MAP.fullmatch(line)
+        if not begins and now.add(number, line):
             continue
-        elif process is None and not begins and (_PARTS.fullmatch(line) or (found := _FRAME.fullmatch(line))):
-            if not _PARTS.fullmatch(line) and found:
-                begun = begun or number
-                frames.append(_OFFSET.sub("", found[1]))
-            continue
-        elif (frames or process) and (line.strip() or process):
+        if stack := now.ended(number, line, run):
+            yield stack
+        elif now.frames and (line.strip() or now.process):
             said = f"the stack above is left out, it is cut off: {printable(line.strip())}"
             lost.append(TextLine(number, f"line {number}: {said}"))
-        elif frames and not in_map:
+        elif now.frames:
             lost.append(TextLine(number, f"line {number}: the stack above is left out, it has no count"))
-        frames, begun, process, in_map = [], None, None, bool(begins)
-        name, who = (begins[1], begins[2] or "") if begins else ("", "")
-        unit_ns = unit_of_map(name)
-    if frames:
+        run += not stack and not begins
+        now = _Begun(begins[1], begins[2] or "") if begins else _Begun()
+    if now.frames:
         number = lines[-1].number
         lost.append(TextLine(number, f"line {number}: the last stack is left out, it is cut off"))
