@@ -136,6 +136,15 @@ def test_a_map_that_is_printed_again_counts_once():
         profile_of(PRINT.format(1000, 3000) * 2)
 
 
+def test_counts_of_two_maps_are_not_added():
+    one = "@begin[\n    mutex_lock+9\n    foo+1\n]: 1000\n"
+    text = f"{one}{one.replace('begin', 'end')}@samples[\n    bar+1\n]: 100\n"
+    with pytest.raises(
+        BadInput, match="line 6: the text has the maps @begin, @end and @samples: give one of"
+    ):
+        profile_of(text)
+
+
 def test_times_that_a_lock_is_held_are_no_waits():
     """Both are in the output of a script that times a lock from its taking on."""
     waits = sample("stack_counts-bpftrace-0.17.0").replace("@[", "@wait_us[")

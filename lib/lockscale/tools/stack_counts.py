@@ -91,9 +91,10 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
         warnings.append(said)
     if not waited:
         return None
+    _refuse_several_maps(waited)
     waited = _last_print(waited, warnings)
     title = lines[0].text.strip() if _HEAD.fullmatch(lines[0].text) else TOOL
-    timed = _are_timed(waited)
+    timed = waited[0].unit_ns is not None
     asleep = timed or title.startswith("Tracing off-CPU") or None
     numbers = [
         (
@@ -154,14 +155,13 @@ def _without_probe(frames: Sequence[str]) -> Sequence[str]:
     return frames[first:]
 
 
-def _are_timed(stacks: Sequence[_Stack]) -> bool:
-    """Whether the map is of time; one name is one map, and times of two are not added up."""
-    if not any(one.unit_ns for one in stacks):
-        return False
-    if other := next((one for one in stacks if one.map != stacks[0].map), None):
-        maps = f"@{stacks[0].map} and @{other.map}"
+def _refuse_several_maps(stacks: Sequence[_Stack]) -> None:
+    """What two maps count may be the same, or different things: it is not to be added up."""
+    names = ["no map" if one is None else f"@{one}" for one in dict.fromkeys(one.map for one in stacks)]
+    if len(names) > 1:
+        other = next(one for one in stacks if one.map != stacks[0].map)
+        maps = f"{', '.join(names[:-1])} and {names[-1]}"
         raise BadInput(f"line {other.line}: the text has the maps {maps}: give one of them")
-    return True
 
 
 def _of_what(found: LockProfile) -> LockProfile:
