@@ -43,6 +43,22 @@ def test_time_off_the_cpu_is_of_the_lock_that_was_waited_for():
     assert profile.match("rename").share_pct == 25
 
 
+def test_time_without_a_kernel_stack_stays_in_the_total():
+    """bcc prints `[Missed Kernel Stack]` where its table of stacks was full."""
+    text = sample("stack_counts_offcputime-by-hand")
+    missed = (
+        f"{text}    [Missed Kernel Stack]\n    __write\n    -                worker (4097)\n        10000\n\n"
+    )
+    profile = profile_of(missed)
+    assert [one.wait_pct for one in profile.waits] == [12.5]
+    assert profile.match("[Missed Kernel Stack]").share_pct == 50
+    assert any("10000 of 20000 us have no kernel stack" in one for one in profile.warnings)
+    bare = profile_of(missed.replace("    [Missed Kernel Stack]\n    __write\n", ""))
+    assert bare.waits[0].wait_pct == 12.5, "libbpf-tools print that line to standard error"
+    counts = profile_of("@[\n]: 5\n" + sample("stack_counts-bpftrace-0.17.0"))
+    assert counts.of == "lock waits" and counts.match("[no stack]").contentions == 5
+
+
 def test_folded_time_off_the_cpu_is_told_by_where_the_stacks_end():
     text = "app;main;foo;mutex_lock;schedule;finish_task_switch.isra.0 30\napp;main;schedule 10\n"
     profile = profile_of(text)

@@ -22,7 +22,11 @@ TOOL = "stack_counts"
 
 _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
 _NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
-_FRAME = re.compile(r" +(?:b')?([A-Za-z_.<\[][^\s']*|0x[0-9a-f]+)'?(?:\+(?:0x)?[0-9a-f]+)?(?: \(.*\))?")
+_MISSED = r"\[Missed (?:Kernel|User) Stack\]"  # bcc's, where the table of stacks was full
+_NO_STACK = "[no stack]"
+_FRAME = re.compile(
+    rf" +(?:b')?({_MISSED}|[A-Za-z_.<\[][^\s']*|0x[0-9a-f]+)'?(?:\+(?:0x)?[0-9a-f]+)?(?: \(.*\))?"
+)
 _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
 _HELD = re.compile(r"(?:^|_)(?:hold|held)(?:_|$)")
@@ -105,6 +109,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
         for one in waited
     ]
     lost_line = lost[0].number if lost else None
+    warnings += _without_stack(numbers, "us" if asleep else "counts")
     found = profile_of_stacks(TOOL, numbers, title, lines[0].number, warnings, asleep, lost_line)
     if timed:
         found = _of_waits(found)
@@ -149,6 +154,27 @@ def _last_print(stacks: Sequence[_Stack], warnings: list[str]) -> list[_Stack]:
     return list(last.values())
 
 
+def _without_stack(numbers: Sequence[tuple[tuple[str, ...], float, int]], unit: str) -> list[str]:
+    """A warning of what is in the total and of no lock that is known."""
+    unknown = [(number, line) for frames, number, line in numbers if _is_unknown(frames[-1])]
+    if not unknown:
+        return []
+    some, total = sum(number for number, _ in unknown), sum(number for _, number, _ in numbers)
+    return [
+        f"line {unknown[0][1]}: {some:.0f} of {total:.0f} {unit} have no kernel stack: which lock they "
+        "are of is not known"
+    ]
+
+
+def _is_unknown(function: str) -> bool:
+    return function == _NO_STACK or re.fullmatch(_MISSED, function) is not None
+
+
+def _all_wait(found: LockProfile) -> bool:
+    """Whether each stack that there is waits for a lock."""
+    return all(one.kind or _is_unknown(one.name) for one in found.entries)
+
+
 def _without_probe(frames: Sequence[str]) -> Sequence[str]:
     """The frames without those at their inner end that are the tracepoint's own."""
     first = next((k for k, name in enumerate(frames) if not _PROBE.fullmatch(name)), 0)
@@ -157,7 +183,9 @@ def _without_probe(frames: Sequence[str]) -> Sequence[str]:
 
 def _refuse_several_maps(stacks: Sequence[_Stack]) -> None:
     """What two maps count may be the same, or different things: it is not to be added up."""
-    names = ["no map" if one is None else f"@{one}" for one in dict.fromkeys(one.map for one in stacks)]
+    names = [
+        "stacks of bcc" if one is None else f"@{one}" for one in dict.fromkeys(one.map for one in stacks)
+    ]
     if len(names) > 1:
         other = next(one for one in stacks if one.map != stacks[0].map)
         maps = f"{', '.join(names[:-1])} and {names[-1]}"
@@ -166,7 +194,7 @@ def _refuse_several_maps(stacks: Sequence[_Stack]) -> None:
 
 def _of_what(found: LockProfile) -> LockProfile:
     """Samples, unless no stack is of work: a probe of the function that waits counts its calls, not time."""
-    if found.of != SAMPLES or not all(one.kind for one in found.entries):
+    if found.of != SAMPLES or not _all_wait(found):
         said = "the text does not say what was counted: samples are assumed"
         return replace(found, warnings=(*found.warnings, said))
     said = (
@@ -187,7 +215,7 @@ def _of_what(found: LockProfile) -> LockProfile:
 
 def _of_waits(found: LockProfile) -> LockProfile:
     """Times asleep, unless no stack is of anything but waiting: who spins is in these, too."""
-    if not all(one.kind for one in found.entries):
+    if not _all_wait(found):
         return found
     waits = tuple(replace(one, share_pct=None, counts=None) for one in found.entries)
     return replace(found, of=LOCK_WAITS, entries=waits)
@@ -212,21 +240,21 @@ class _Begun:
             self.line = self.line or number
             self.printed.append(line.strip())
             self.frames.append(_OFFSET.sub("", found[1]))
-        elif self.map is None and self.frames and (found := _PROCESS.fullmatch(line)):
+        elif self.map is None and (found := _PROCESS.fullmatch(line)):
+            self.line = self.line or number
             self.process = found[1]
         return bool(found or _PARTS.fullmatch(line))
 
     def ended(self, number: int, line: str, run: int) -> _Stack | None:
         """The stack, where the line is its number."""
+        frames = tuple(self.frames) or (_NO_STACK,)
         if self.map is None:
             found = _NUMBER.fullmatch(line) if self.process is not None else None
-            return found and _Stack(self.line, self.process or "", tuple(self.frames), int(found[1]))
-        found = _MAP_END.fullmatch(line)
-        if not found or not self.frames:
+            return found and _Stack(self.line, self.process or "", frames, int(found[1]))
+        if not (found := _MAP_END.fullmatch(line)):
             return None
         key = (self.who, found[1] or "", *self.printed)
-        who = found[1] or self.who
-        return _Stack(self.line, who, tuple(self.frames), int(found[2]), self.map, key, run)
+        return _Stack(self.line or number, found[1] or self.who, frames, int(found[2]), self.map, key, run)
 
 
 def _stacks(lines: Sequence[TextLine], lost: list[TextLine]) -> Iterator[_Stack]:
@@ -238,7 +266,7 @@ def _stacks(lines: Sequence[TextLine], lost: list[TextLine]) -> Iterator[_Stack]
             continue
         if stack := now.ended(number, line, run):
             yield stack
-        elif now.frames and (line.strip() or now.process):
+        elif (now.frames or now.process) and (line.strip() or now.process):
             said = f"the stack above is left out, it is cut off: {printable(line.strip())}"
             lost.append(TextLine(number, f"line {number}: {said}"))
         elif now.frames:
