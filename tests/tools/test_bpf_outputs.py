@@ -59,6 +59,31 @@ def test_time_without_a_kernel_stack_stays_in_the_total():
     assert counts.of == "lock waits" and counts.match("[no stack]").contentions == 5
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rocksdb::Put(rocksdb::Slice const&, int)",
+        "operator new(unsigned long)",
+        "(anonymous namespace)::write(int) const",
+        "std::function<void ()>::operator()() const",
+    ],
+)
+def test_a_demangled_name_has_spaces(name):
+    profile = profile_of(sample("stack_counts_offcputime-by-hand").replace("    rename\n", f"    {name}\n"))
+    assert [one.wait_pct for one in profile.waits] == [25] and not profile.lost_line
+    assert profile.waits[0].waits[0].callers[-1] == name
+
+
+def test_what_follows_a_line_that_is_none_of_a_stack_is_no_stack():
+    text = sample("stack_counts_offcputime-by-hand").replace("    lock_two\n", "and so on\n")
+    profile = profile_of(text)
+    assert profile.lost_line == 9 and [one.share_pct for one in profile.entries] == [100]
+    assert any(
+        "line 9: the stack above is left out, this is no line of it: and so" in one
+        for one in profile.warnings
+    )
+
+
 def test_folded_time_off_the_cpu_is_told_by_where_the_stacks_end():
     text = "app;main;foo;mutex_lock;schedule;finish_task_switch.isra.0 30\napp;main;schedule 10\n"
     profile = profile_of(text)

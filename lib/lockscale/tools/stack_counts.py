@@ -24,8 +24,11 @@ _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
 _NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
 _MISSED = r"\[Missed (?:Kernel|User) Stack\]"  # bcc's, where the table of stacks was full
 _NO_STACK = "[no stack]"
+_OFFSET = r"(?:\+(?:0x)?[0-9a-f]+)?"
 _FRAME = re.compile(
-    rf" +(?:b')?({_MISSED}|[A-Za-z_.<\[][^\s']*|0x[0-9a-f]+)'?(?:\+(?:0x)?[0-9a-f]+)?(?: \(.*\))?"
+    rf" +(?:b')?({_MISSED}|[A-Za-z_.<\[][^\s']*?|0x[0-9a-f]+)'?{_OFFSET}(?: \(.*\))?"
+    # a demangled name has spaces: Put(Slice const&, int), operator new(unsigned long)
+    rf"| +((?=.*(?:::|[\w>]\(|operator ))[A-Za-z_.<(~].*?){_OFFSET}(?: \([^()]*\))?"
 )
 _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
@@ -34,7 +37,6 @@ _MAP_ENDS = re.compile(r"(?:, .*)?\]: \S")
 _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
 _LASTED = re.compile(r" for (\d{1,9}) secs?\b", re.ASCII)
-_OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$")
 _PROBE = re.compile(
     r"__traceiter_\w+|trace_(?:contention|call_bpf|event_raw)\w*|__bpf_trace_\w+|bpf_trace_run\w+|bpf_prog_\w+"
 )
@@ -231,6 +233,7 @@ class _Begun:
     printed: list[str] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
     process: str | None = None
+    is_broken: bool = False  # an inner part of it could not be read
 
     def add(self, number: int, line: str) -> bool:
         """Whether the line is of the stack; where it is a function, it is added."""
@@ -239,7 +242,7 @@ class _Begun:
         if found := _FRAME.fullmatch(line):
             self.line = self.line or number
             self.printed.append(line.strip())
-            self.frames.append(_OFFSET.sub("", found[1]))
+            self.frames.append(found[1] or found[2])
         elif self.map is None and (found := _PROCESS.fullmatch(line)):
             self.line = self.line or number
             self.process = found[1]
@@ -264,15 +267,17 @@ def _stacks(lines: Sequence[TextLine], lost: list[TextLine]) -> Iterator[_Stack]
         begins = _MAP.fullmatch(line)
         if not begins and now.add(number, line):
             continue
-        if stack := now.ended(number, line, run):
+        stack = now.ended(number, line, run)
+        is_begun = now.is_broken or bool(now.frames or now.process)
+        if stack and not now.is_broken:
             yield stack
-        elif (now.frames or now.process) and (line.strip() or now.process):
-            said = f"the stack above is left out, it is cut off: {printable(line.strip())}"
-            lost.append(TextLine(number, f"line {number}: {said}"))
-        elif now.frames:
-            lost.append(TextLine(number, f"line {number}: the stack above is left out, it has no count"))
+        elif is_begun and not now.is_broken:
+            why = f"this is no line of it: {printable(line.strip())}" if line.strip() else "it has no count"
+            lost.append(TextLine(number, f"line {number}: the stack above is left out, {why}"))
         run += not stack and not begins
         now = _Begun(begins[1], begins[2] or "") if begins else _Begun()
+        # what follows a line that cannot be read is the outer part of the same stack
+        now.is_broken = not begins and not stack and line.strip() != "" and is_begun
     if now.frames:
         number = lines[-1].number
         lost.append(TextLine(number, f"line {number}: the last stack is left out, it is cut off"))
