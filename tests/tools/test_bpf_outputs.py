@@ -241,6 +241,17 @@ def test_a_histogram_of_each_stack():
     assert 1 / 1.42 < found.wait_ns / 166e6 < 1.42
 
 
+@pytest.mark.parametrize("name", ["hold_ns", "held_us", "holdtime_ns"])
+def test_a_histogram_of_how_long_a_lock_is_held_is_no_wait(name):
+    waits = sample("bpf_histogram-bpftrace-0.17.0-stacks")
+    holds = f"@{name}[\n    _raw_spin_unlock+59\n    foo+9\n]: \n[4K, 8K)             10 |@@@@|\n\n"
+    both = profile_of(waits + holds)
+    assert both.entries == profile_of(waits).entries
+    assert any(f"@{name} is left out, it is of how long a lock is held" in one for one in both.warnings)
+    with pytest.raises(BadInput, match=rf"line 4: @{name} is left out, .*: give the map of the waits"):
+        profile_of(holds)
+
+
 def test_a_histogram_with_its_sum_has_the_sum():
     found = profile_of(sample("bpf_histogram_funclatency-by-hand")).match("mutex_lock")
     assert (found.contentions, found.wait_ns, found.mean_ns) == (42, 2520, 60)

@@ -30,6 +30,7 @@ _FUNCTION = re.compile(r"Function = (?:b')?([^\s']+)'?.*|Tracing \d+ functions? 
 _SUMMARY = re.compile(
     r" *avg = (\d{1,18}) (\w+), total: (\d{1,18}) \w+, count: (\d{1,18})", re.ASCII
 )  # of funclatency
+_HELD = re.compile(r"(?:^|_)(?:hold(?:s|time)?|held)(?:_|$)")
 _MULTIPLE = {one: 1024**power for power, one in enumerate(["", *"KMGTPE"])}
 _MIDDLE = "times are the middles of their buckets: off by a factor of 1.42 at most"
 
@@ -41,6 +42,7 @@ class _Histogram:
     line: int
     name: str
     unit_ns: float | None  # None: not said
+    map: str = ""  # of bpftrace
     callers: tuple[str, ...] | None = None
     ends: list[tuple[float, float, int]] = field(default_factory=list)
     summary: tuple[int, int, int] | None = None  # mean, total, count
@@ -59,7 +61,7 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """All histograms of the text are one profile, an Entry each; BadInput where none is whole."""
     lines, warnings = whole_lines(text)
-    found = _histograms(lines)
+    found = _of_waits(_histograms(lines), warnings)
     warnings += [f"line {one.line}: {one.name} is left out, {one.broken}" for one in found if one.broken]
     good = [one for one in found if not one.broken and one.count]
     names = [(one.name, one.callers) for one in good]
@@ -81,6 +83,27 @@ def profiles(text: str) -> list[LockProfile]:
     return [LockProfile(TOOL, "lock waits", entries, "histograms", good[0].line, None, tuple(warnings))]
 
 
+def _of_waits(found: Sequence[_Histogram], warnings: list[str]) -> list[_Histogram]:
+    """Without those of how long a lock is held; BadInput where there are no others."""
+    waits = [one for one in found if not is_of_holds(one.map)]
+    if held := next((one for one in found if is_of_holds(one.map)), None):
+        warnings.append(held_is_left_out(held.line, held.map, alone=not waits))
+    return waits
+
+
+def is_of_holds(name: str) -> bool:
+    """Whether a map is of how long a lock is held, by its name: `@hold_ns`, `@held_us`."""
+    return _HELD.search(name) is not None
+
+
+def held_is_left_out(line: int, name: str, *, alone: bool) -> str:
+    """What is said of such a map; BadInput where it is alone."""
+    said = f"line {line}: @{name} is left out, it is of how long a lock is held"
+    if alone:
+        raise BadInput(f"{said}: give the map of the waits")
+    return said
+
+
 def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
     found: list[_Histogram] = []
     function = map_name = ""
@@ -90,12 +113,12 @@ def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
             stack.append(line.strip())
         elif stack and _MAP_ENDS.fullmatch(line):
             name, *callers = (re.sub(r"\+\d+$", "", one) for one in stack)
-            found.append(_Histogram(number, name, unit_of_map(map_name), tuple(callers)))
+            found.append(_Histogram(number, name, unit_of_map(map_name), map_name, tuple(callers)))
             stack = None
         elif begun := _MAP_BEGUN.fullmatch(line):
             stack, map_name = [], begun[1]
         elif head := _MAP.fullmatch(line):
-            found.append(_Histogram(number, head[2] or f"@{head[1]}", unit_of_map(head[1])))
+            found.append(_Histogram(number, head[2] or f"@{head[1]}", unit_of_map(head[1]), head[1]))
         elif said := _FUNCTION.fullmatch(line.strip()):
             function = said[1] or said[2]
         elif head := _BCC_HEAD.fullmatch(line):

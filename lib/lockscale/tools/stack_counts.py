@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.bpf_histogram import unit_of_map
+from lockscale.tools.bpf_histogram import held_is_left_out, is_of_holds, unit_of_map
 from lockscale.tools.folded import profile_of_stacks
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
@@ -32,7 +32,6 @@ _FRAME = re.compile(
 )
 _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
-_HELD = re.compile(r"(?:^|_)(?:hold|held)(?:_|$)")
 _MAP_ENDS = re.compile(r"(?:, .*)?\]: \S")
 _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
@@ -60,7 +59,7 @@ class _Stack(NamedTuple):
     @property
     def is_held(self) -> bool:
         """Whether the time is how long a lock is held."""
-        return bool(self.unit_ns and _HELD.search(self.map or ""))
+        return is_of_holds(self.map or "")
 
 
 def recognise(text: str) -> bool:
@@ -91,10 +90,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     warnings = [*cut, *(one.text for one in lost)]
     waited = [one for one in stacks if not one.is_held]
     if held := next((one for one in stacks if one.is_held), None):
-        said = f"line {held.line}: @{held.map} is left out, it is of how long a lock is held"
-        if not waited:
-            raise BadInput(f"{said}: give the map of the waits")
-        warnings.append(said)
+        warnings.append(held_is_left_out(held.line, held.map or "", alone=not waited))
     if not waited:
         return None
     _refuse_several_maps(waited)
