@@ -43,7 +43,11 @@ PROSE = {
 # Tables that people put into mails: no two programs write them to one file.
 WRITTEN = ("changelog-table", "mmtests")
 PROFILERS = ("ext4_stats", "ftrace_cost", "perf_lock", "perf_script", "perf_stat")
-SUMS = ("6.1.187-caller", "6.1.187-sealed", "report", "perf_script", "ftrace_cost", "ext4_stats")
+# a row of one contention that was copied is one of another stack: perf lock's are added, with a warning
+SUMS = (
+    *("6.1.187-caller", "6.1.187-sealed", "6.12.95-caller", "6.12.95-minimum"),
+    *("report", "perf_script", "ftrace_cost", "ext4_stats"),
+)
 # tables of shares and waits of which each row stands for itself, and those whose lines are added or,
 # where a row is lost, stand for it
 ROWS = (

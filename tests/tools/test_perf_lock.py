@@ -118,11 +118,39 @@ def test_no_contention_is_no_row_and_a_warning():
 
 
 def test_two_equal_rows_are_one_repeated_unless_the_text_is_sealed():
-    row = "         1       771 ns       771 ns       771 ns     spinlock   schedule+0x23\n"
-    with pytest.raises(BadInput, match="a row twice"):
+    row = "         2      1.54 us       771 ns       770 ns     spinlock   schedule+0x23\n"
+    with pytest.raises(BadInput, match="a row twice, in lines 3 and 4"):
         perf_lock.parse(HEAD + row + row)
     (added,) = perf_lock.parse(seal(HEAD + row + row)).waits
-    assert (added.rows, added.contentions, added.total_ns, added.max_ns) == (2, 2, 1542, 771)
+    assert (added.rows, added.contentions, added.total_ns, added.max_ns) == (2, 4, 3080, 771)
+
+
+ONE_WAIT = "         1     32.88 us     32.88 us     32.88 us     spinlock   schedule+0x23\n"
+STACK = "                        0xffffffff821fb643  schedule+0x23\n                        0x1da{} \n"
+
+
+def test_equal_rows_of_one_contention_are_of_two_stacks():
+    """Times are printed in three digits, and perf lock contention has a row for each stack."""
+    found = perf_lock.parse(HEAD + ONE_WAIT * 3)
+    assert [(one.rows, one.contentions, one.total_ns) for one in found.waits] == [(3, 3, 98_640)]
+    assert any("line 4 equals a row above, as 2 of one contention do" in one for one in found.warnings)
+    two = perf_lock.parse(HEAD + ONE_WAIT + STACK.format(1) + ONE_WAIT + STACK.format(2))
+    assert two.waits == perf_lock.parse(HEAD + ONE_WAIT * 2).waits
+    with pytest.raises(BadInput, match="a row twice, in lines 3 and 6"):
+        perf_lock.parse(HEAD + (ONE_WAIT + STACK.format(1)) * 2)
+
+
+def test_rows_that_perf_prints_once_for_each_lock_or_thread_are_no_two():
+    thread = "         1     32.88 us     32.88 us     32.88 us          123   fio\n"
+    for head, row in (
+        (HEAD.replace("type   caller", " pid   comm"), thread),
+        (
+            "# output: contended, total wait, max wait, avg wait, type, caller\n",
+            "1, 9, 9, 9, spinlock, f+0x2\n",
+        ),
+    ):
+        with pytest.raises(BadInput, match="a row twice"):
+            perf_lock.parse(head + row * 2)
 
 
 def test_waits_that_perf_could_not_follow_are_said():

@@ -18,7 +18,14 @@ from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import LockProfile, chosen
 from lockscale.tools.mail_text import TextLine, lines_of
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
-from lockscale.tools.perf_lock_columns import LockWaits, added, columns_of
+from lockscale.tools.perf_lock_columns import (
+    LockWaits,
+    added,
+    columns_of,
+    functions_of,
+    refuse_a_copy,
+    with_stacks,
+)
 from lockscale.tools.perf_stat import plain
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED, sealed, unseal
@@ -47,7 +54,6 @@ MOST_LOCKS = 20
 _KINDS = {"spinlock": "spin", "pcpu-sem:R": "percpu-rwsem:R", "pcpu-sem:W": "percpu-rwsem:W"}
 # perf lock contention -b goes on, and exits with 0, after some of these
 _FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
-_STACK_LINE = re.compile(r"(?:\t\t\t| {6,})0x[0-9a-f]+  (.*)")
 _ENDS = re.compile(r"[$#] ?[$#]? ?[a-z]|\[ perf record:|# To display ")
 """A prompt, and what another command says."""
 _DEBUG = re.compile(r"=== output for debug ?===|# debug: total=\d+.*")
@@ -152,23 +158,25 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
     warnings = [] if whole else [UNSEALED]
     waits: list[LockWaits] = []
     widest = max((len(one.text) for one in lines), default=0)
-    seen: set[str] = set()
-    is_cut = False
-    for number, line in lines:
-        if found := _STACK_LINE.fullmatch(line):
-            if waits and not is_cut and found[1]:
-                waits[-1] = replace(waits[-1], stack=(*waits[-1].stack, found[1]))
-            continue
-        if line in seen and not whole:
-            raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}: run the report again")
-        seen.add(line)
-        if is_cut := columns.is_cut(line, widest):
+    seen: dict[str, list[tuple[int, list[str]]]] = {}
+    equal: list[int] = []
+    for (number, line), stack in with_stacks(lines):
+        if columns.is_cut(line, widest):
             warnings.append(f"a row is left out, its name is or may be cut off: {line[-40:].strip()}")
             continue
         try:
-            waits.append(replace(columns.row(line), line=number))
+            waits.append(replace(columns.row(line), line=number, stack=functions_of(stack)))
         except BadInput as said:
             raise BadInput(f"line {number}: {said}: give what perf printed, unchanged") from None
+        if line in seen and not whole:
+            refuse_a_copy(columns, waits[-1], stack, seen[line])
+            equal += [] if stack else [number]
+        seen.setdefault(line, []).append((number, stack))
+    if equal:
+        warnings.append(
+            f"line {equal[0]} equals a row above, as {len(equal)} of one contention do: all are counted, as "
+            "perf lock prints a row for each stack; remove lines that were copied twice"
+        )
     warnings += _broken([one.text for one in rest])
     warnings += [
         f"{printable(one.name)}: total wait is that of {one.ended} of its {one.contentions} waits at their "

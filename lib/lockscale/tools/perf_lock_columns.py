@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lockscale.errors import BadInput
+from lockscale.tools.mail_text import TextLine
 
 _COUNTS = ("acquired", "contended")
 _TIMES = ("total wait", "max wait", "min wait", "avg wait")
@@ -31,6 +32,7 @@ _ALIGNED_LABEL = {
 # Where a terminal's copy may end: within an offset, or within the type of a lock.
 _CUT = re.compile(r".*(?:\S\+(?:0x?)?|\([^()]*)")
 _TERMINAL = 80
+_STACK_LINE = re.compile(r" {6,}0x[0-9a-f]+(?:  (.*)| *)")
 _COUNT = r" *(\d{1,15}) "
 _TIME = r" *(\d{1,15}\.\d\d (?:[hms] |[mu]s)|\d{1,3} ns) "
 _NS = {"h ": 3_600_000_000_000, "m ": 60_000_000_000, "s ": 1_000_000_000, "ms": 1_000_000, "us": 1000}
@@ -184,6 +186,40 @@ def _ended(counts: Mapping[str, int], times: Mapping[str, float]) -> int:
     if ended > 1.01 * contended + 1 and "acquired" in counts:
         return counts["acquired"]
     return min(contended, max(1, int(1.01 * ended)))
+
+
+def with_stacks(lines: Sequence[TextLine]) -> list[tuple[TextLine, list[str]]]:
+    """Each row, with the lines of the stack that perf lock contention -v prints below it."""
+    found: list[tuple[TextLine, list[str]]] = []
+    for one in lines:
+        if not _STACK_LINE.fullmatch(one.text):
+            found.append((one, []))
+        elif found:
+            found[-1][1].append(one.text)
+    return found
+
+
+def functions_of(stack: Sequence[str]) -> tuple[str, ...]:
+    """The functions in lines below a row, with their offsets."""
+    return tuple(found[1] for one in stack if (found := _STACK_LINE.fullmatch(one)) and found[1])
+
+
+def refuse_a_copy(
+    columns: Columns, row: LockWaits, stack: Sequence[str], seen: Sequence[tuple[int, Sequence[str]]]
+) -> None:
+    """BadInput for a row that is there before, unless it may be of another stack, which perf need not print.
+
+    Single waits are often of one length, as it is printed in three digits; sums of several are not. seen: the
+    lines and stacks of the equal ones; a stack that begins as the other's may be a part of the same.
+    """
+    may_be_another = columns.by in ("caller", "lock") and not columns.separator and row.contentions == 1
+    for first, other in seen:
+        together = min(len(stack), len(other))
+        is_same = stack[:together] == other[:together] if stack or other else False
+        if is_same or not may_be_another:
+            raise BadInput(
+                f"perf lock printed a row twice, in lines {first} and {row.line}: run the report again"
+            )
 
 
 def added(a: LockWaits, b: LockWaits) -> LockWaits:
