@@ -7,6 +7,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.tools.registry import parse, profile_of
+from lockscale.tools.seal import UNSEALED
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -32,6 +33,42 @@ def test_klockstat_leaves_a_row_out_whose_total_is_another_rows():
     assert any("line 4 is left out, its total is not count x average" in one for one in profile.warnings)
     with pytest.raises(BadInput, match="write_cache_pages is not in the profile"):
         profile.match("write_cache_pages")
+
+
+def test_klockstat_has_a_row_for_each_stack_of_a_caller():
+    """bcc's keys are stacks, of which it prints one function."""
+    again = "                      get_free_entry+0x22       1833      2       2210       3667\n"
+    held = "                      get_free_entry+0x22      14821      5      20446      74106\n"
+    text = sample("klockstat-by-hand").replace("\n\n", f"\n{again}\n") + held
+    profile = profile_of(text)
+    found = profile.match("get_free_entry")
+    assert (found.wait_ns, found.max_ns, found.acquisitions) == (5667 + 3667, 4210, 4)
+    assert (found.mean_ns, found.hold_ns) == (pytest.approx(9334 / 4), 85_116 + 74_106)
+    assert any(
+        "2 rows of get_free_entry+0x22, one for each stack, are added up" in one for one in profile.warnings
+    )
+    with pytest.raises(BadInput, match=r"line 8 is line 7 again: .* no line copied"):
+        profile_of(text.replace(again, again * 2))
+    waits, _, holds = sample("klockstat-by-hand").partition("\n\n")
+    with pytest.raises(BadInput, match=r"line 7 repeats a caller, and the header between the two is missing"):
+        profile_of(f"{waits}\n{holds.partition(chr(10))[2]}")
+    with pytest.raises(BadInput, match=r"line 7 repeats a caller, and several outputs are in the text"):
+        profile_of(text * 2)
+
+
+def test_klockstat_may_miss_a_stack():
+    missed = "                   [Missed Kernel Stack]       3914      1       3914       3914\n"
+    profile = profile_of(sample("klockstat-by-hand").replace("\n\n", f"\n{missed}\n"))
+    assert profile.match("[Missed Kernel Stack]").wait_ns == 3914 and profile.warnings == (UNSEALED,)
+
+
+def test_klockstat_of_libbpf_tools_does_not_say_whether_a_lock_is_a_mutex():
+    """It traces rwsems, too; bcc's traces mutexes alone."""
+    kinds = [
+        profile_of(sample(f"{name}-by-hand")).match("get_free_entry").kinds
+        for name in ("klockstat", "klockstat_libbpf")
+    ]
+    assert kinds == [("mutex",), ()]
 
 
 def test_time_off_the_cpu_is_of_the_lock_that_was_waited_for():

@@ -2,12 +2,14 @@
 """Waits for and holds of the kernel's mutexes (and, in libbpf-tools, rwsems) by caller: bcc's klockstat.
 
 Read in bcc: tools/klockstat.py (times in ns) and libbpf-tools/klockstat.c (times with a unit). Two tables, of
-waits (`Avg Spin`, `Avg Wait`) and of holds, a row for each caller; its count is of acquisitions, waited for
-or not. A row whose total is not count x average is left out: so no number is of another row.
+waits (`Avg Spin`, `Avg Wait`) and of holds, a row for each stack, of which the caller is printed; its count
+is of acquisitions, waited for or not. A row whose total is not count x average is left out: so no number is
+of another row.
 """
 
 import re
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
@@ -22,17 +24,35 @@ _HEAD = re.compile(
     r" *Caller +Avg (Spin|Wait|Hold) +Count +Max (?:spin|wait|hold) +Total (?:spin|wait|hold)", re.IGNORECASE
 )
 _TIME = r"(\d{1,18}(?:\.\d+)?(?: ?(?:ns|us|ms|s|m|h))?)"
-_ROW = re.compile(rf" *(\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII)
+_ROW = re.compile(
+    rf" *(\[Missed (?:Kernel|User) Stack\]|\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII
+)
 _BESIDE = re.compile(r" *(?:Max PID \d+.*|\S+|\^C.*|Tracing .*|Exiting trace .*|# .*|\$ .*|)")
 _NS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "h": 3.6e12}
 
 
 class _Row(NamedTuple):
     line: int
-    mean_ns: float
     acquisitions: int
     max_ns: float
     total_ns: float
+    mean_ns: float
+    stacks: int = 1
+
+    def plus(self, other: "_Row") -> "_Row":
+        """Those of another stack of the same caller."""
+        count, total_ns = self.acquisitions + other.acquisitions, self.total_ns + other.total_ns
+        longest, stacks = max(self.max_ns, other.max_ns), self.stacks + other.stacks
+        return _Row(self.line, count, longest, total_ns, total_ns / count, stacks)
+
+
+class _Table(dict[str, list[_Row]]):
+    """The rows of each caller; kind: of its locks, where all are of one."""
+
+    kind: str | None = None
+
+    def sums(self) -> dict[str, _Row]:
+        return {caller: reduce(_Row.plus, rows) for caller, rows in self.items()}
 
 
 def recognise(text: str) -> bool:
@@ -42,55 +62,73 @@ def recognise(text: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """Each output in the text: a table of waits, and the holds that follow it."""
-    outputs: list[dict[str, dict[str, _Row]]] = []
-    starts: list[int] = []
     lines, left_out = whole_lines(text)
-    rows: dict[str, _Row] | None = None
+    outputs = _outputs(lines, left_out)
+    _refuse_a_lost_head([tables for tables, _ in outputs])
+    found = [_profile(n, *one, left_out) for n, one in enumerate(outputs, 1) if one[0].get("wait")]
+    if not found:
+        raise BadInput("klockstat printed no row of waits: run it during the load")
+    return found
+
+
+def _outputs(lines: Sequence[TextLine], left_out: list[str]) -> list[tuple[dict[str, _Table], int]]:
+    """The tables `wait` and `hold` of each output, and where it begins; left_out: what is no row."""
+    found: list[tuple[dict[str, _Table], int]] = []
+    rows: _Table | None = None
     for line in lines:
         if head := _HEAD.fullmatch(line.text):
             of = "hold" if head[1].lower() == "hold" else "wait"
-            if of == "hold" and (not outputs or of in outputs[-1]):
+            if of == "hold" and (not found or of in found[-1][0]):
                 raise BadInput(
                     f"klockstat: line {line.number} starts holds without waits above: give its whole output"
                 )
-            if not outputs or of in outputs[-1]:
-                outputs.append({})
-                starts.append(line.number)
-            rows = outputs[-1][of] = {}
+            if not found or of in found[-1][0]:
+                found.append(({}, line.number))
+            rows = found[-1][0][of] = _Table()
+            # `Wait` is libbpf-tools', which traces mutexes and rwsems and does not say which is which
+            rows.kind = "mutex" if head[1].lower() == "spin" else None
         elif rows and not line.text:
             rows = None  # a table ends here
         elif rows is not None:
             left_out += _read(rows, line)
         elif _ROW.fullmatch(line.text):
             left_out.append(f"line {line.number} is left out, the header of its table is missing")
-    found = [
-        LockProfile(TOOL, "lock waits", tuple(_entries(one)), f"output {n}", start, None, tuple(left_out))
-        for n, (one, start) in enumerate(zip(outputs, starts, strict=True), 1)
-        if one.get("wait")
-    ]
-    if not found:
-        raise BadInput("klockstat printed no row of waits: run it during the load")
     return found
 
 
-def _read(rows: dict[str, _Row], line: TextLine) -> list[str]:
+def _refuse_a_lost_head(outputs: Sequence[dict[str, _Table]]) -> None:
+    """A caller may be there for each of its stacks, or as the head between two tables was lost.
+
+    That is known only where the text is of one output, with both its heads.
+    """
+    tables = [table for one in outputs for table in one.values()]
+    again = [rows[1].line for table in tables for rows in table.values() if len(rows) > 1]
+    if again and len(tables) != 2:
+        what = (
+            "several outputs are in the text" if len(outputs) > 1 else "the header between the two is missing"
+        )
+        raise BadInput(f"klockstat: line {min(again)} repeats a caller, and {what}: give one whole output")
+
+
+def _read(rows: _Table, line: TextLine) -> list[str]:
     """Adds a row; a warning where the line is one that cannot be right."""
     found = _ROW.fullmatch(line.text)
     if found is None:
         known = _BESIDE.fullmatch(line.text)
         return [] if known else [f"line {line.number} is left out, it is not a row: {printable(line.text)}"]
-    row = _Row(line.number, _ns(found[2]), int(found[3]), _ns(found[4]), _ns(found[5]))
+    row = _Row(line.number, int(found[3]), _ns(found[4]), _ns(found[5]), _ns(found[2]))
     rounding = row.acquisitions * _step(found[2]) + _step(found[5])
     off = abs(row.total_ns - row.acquisitions * row.mean_ns) > rounding or row.max_ns > row.total_ns + _step(
         found[5]
     )
-    if found[1] in rows:
-        raise BadInput(
-            f"klockstat: line {line.number} repeats a caller: the header between the two is missing"
-        )
     if off or not row.acquisitions:
         return [f"line {line.number} is left out, its total is not count x average: {printable(line.text)}"]
-    rows[found[1]] = row
+    same = rows.setdefault(found[1], [])
+    if copied := next((one for one in same if one[1:] == row[1:]), None):
+        raise BadInput(
+            f"klockstat: line {line.number} is line {copied.line} again: give its output with no line copied"
+        )
+    same.append(row)
     return []
 
 
@@ -105,18 +143,24 @@ def _step(printed: str) -> float:
     return _NS[printed[len(number) :].strip()] * 10.0 ** -len(number.partition(".")[2])
 
 
-def _entries(tables: dict[str, dict[str, _Row]]) -> Sequence[Entry]:
-    holds = tables.get("hold", {})
-    return [
+def _profile(n: int, tables: dict[str, _Table], line: int, left_out: Sequence[str]) -> LockProfile:
+    waits, holds = tables["wait"].sums(), tables.get("hold", _Table()).sums()
+    entries = tuple(
         Entry(
             function_of(caller),
             row.line,
-            kind="mutex",
+            kind=tables["wait"].kind,
             wait_ns=row.total_ns,
             mean_ns=row.mean_ns,
             max_ns=row.max_ns,
             acquisitions=row.acquisitions,
             hold_ns=holds[caller].total_ns if caller in holds else None,
         )
-        for caller, row in tables["wait"].items()
+        for caller, row in waits.items()
+    )
+    added = [
+        f"line {row.line}: {row.stacks} rows of {printable(caller)}, one for each stack, are added up"
+        for caller, row in waits.items()
+        if row.stacks > 1
     ]
+    return LockProfile(TOOL, "lock waits", entries, f"output {n}", line, None, (*left_out, *added))
