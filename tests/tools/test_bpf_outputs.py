@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """bcc's and bpftrace's outputs: bpftrace 0.17.0's are real, those named by-hand follow bcc's sources."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ def test_what_follows_a_line_that_is_none_of_a_stack_is_no_stack():
     assert any(
         "line 9: the stack above is left out, this is no line of it: and so" in one
         for one in profile.warnings
+    )
+
+
+def test_offcputime_of_libbpf_tools_has_no_head():
+    text = sample("stack_counts_offcputime-by-hand")
+    profile = profile_of(text.partition("\n\n")[2])
+    assert profile.of == "off-CPU time" and profile.warnings == (UNSEALED,)
+    assert [(one.name, one.wait_pct) for one in profile.waits] == [("lock_two", 25)]
+    verbose = re.sub(r"^    (\w+)$", r"    #0  0xffffffff81e2f3a5 \1+0x1", text, flags=re.MULTILINE)
+    assert profile_of(verbose).entries == profile_of(text).entries
+    assert any(
+        "microseconds off the CPU are assumed" in one
+        for one in profile_of("@[\n    schedule+9\n]: 5\n").warnings
     )
 
 
@@ -295,6 +309,18 @@ def test_a_histogram_with_its_sum_has_the_sum():
     text = sample("bpf_histogram_funclatency-by-hand")
     with pytest.raises(BadInput, match="its buckets have 12 of 42 calls"):
         profile_of(text.replace(next(line for line in text.splitlines() if ": 30 " in line) + "\n", ""))
+
+
+def test_funclatency_of_libbpf_tools_names_its_function_otherwise():
+    bcc = sample("bpf_histogram_funclatency-by-hand")
+    buckets = bcc[bcc.index("         0 ->") : bcc.index("\n\navg")].replace("+", "")
+    text = (
+        "Tracing mutex_lock.  Hit Ctrl-C to exit\n^C\n     nsec                : count    distribution\n"
+        f"{buckets}\nExiting trace of mutex_lock\n"
+    )
+    found = profile_of(text).match("mutex_lock")
+    assert (found.contentions, found.kinds) == (42, ("mutex",)) and 1 / 1.42 < found.wait_ns / 2520 < 1.42
+    assert profile_of(text.replace("nsec", "usec")).match("mutex_lock").wait_ns == found.wait_ns * 1000
 
 
 def test_a_bucket_that_is_missing_shows():

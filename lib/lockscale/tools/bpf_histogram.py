@@ -24,9 +24,12 @@ _MAP_BEGUN = re.compile(r"@(\w*)\[")
 _MAP_ENDS = re.compile(r"(?:, .*)?\]: *")
 _END = r"(\d{1,6})([KMGTPE]?)"
 _BUCKET = re.compile(rf"[\[(](?:{_END}, {_END}\)|{_END}\]|\.\.\., 0\)) +(\d{{1,18}}) +\|[@ ]*\|", re.ASCII)
-_BCC_HEAD = re.compile(r" *(nsecs|usecs|msecs|secs) +: +count +distribution")
+_BCC_HEAD = re.compile(r" *(nsecs?|usecs?|msecs?|secs) +: +count +distribution")
 _BCC_BUCKET = re.compile(r" +(\d{1,20}) -> (\d{1,20}) +: (\d{1,18}) +\|[* +]*\|", re.ASCII)
-_FUNCTION = re.compile(r"Function = (?:b')?([^\s']+)'?.*|Tracing \d+ functions? for \"(?:b')?([^\"']+)'?\".*")
+_FUNCTION = re.compile(
+    r"Function = (?:b')?([^\s']+)'?.*|Tracing \d+ functions? for \"(?:b')?([^\"']+)'?\".*"
+    r"|Tracing (\S+)\.  Hit Ctrl-C to exit"  # libbpf-tools
+)
 _SUMMARY = re.compile(
     r" *avg = (\d{1,18}) (\w+), total: (\d{1,18}) \w+, count: (\d{1,18})", re.ASCII
 )  # of funclatency
@@ -120,7 +123,7 @@ def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
         elif head := _MAP.fullmatch(line):
             found.append(_Histogram(number, head[2] or f"@{head[1]}", unit_of_map(head[1]), head[1]))
         elif said := _FUNCTION.fullmatch(line.strip()):
-            function = said[1] or said[2]
+            function = said[1] or said[2] or said[3]
         elif head := _BCC_HEAD.fullmatch(line):
             found.append(_Histogram(number, function or head[1], _UNITS[head[1][0]]))
         elif found and (bucket := _BUCKET.fullmatch(line)):

@@ -71,8 +71,7 @@ def profile_of_stacks(
     if not total:
         raise BadInput(f"line {line}: all stacks have a count of 0: was the load running?")
     if asleep is None:
-        sleeping = sum(count for stack, count in counts.items() if _ASLEEP.fullmatch(function_of(stack[-1])))
-        asleep = sleeping > _MOSTLY * total
+        asleep = ends_asleep([(stack[-1], count) for stack, count in counts.items()])
     entries = tuple(
         Entry(
             stack[-1],
@@ -92,6 +91,16 @@ def profile_of_stacks(
     return LockProfile(
         tool, of, entries, title, line, samples, tuple(warnings), disjoint=True, lost_line=lost_line
     )
+
+
+def ends_asleep(innermost: Sequence[tuple[str, float]]) -> bool:
+    """Whether nearly all stacks end in the scheduler, by their innermost functions with a number each.
+
+    Where bcc has no stack, `[Missed Kernel Stack]`, it is not known where it ends.
+    """
+    known = [(name, count) for name, count in innermost if not name.startswith("[")]
+    sleeping = sum(count for name, count in known if _ASLEEP.fullmatch(function_of(name)))
+    return sleeping > _MOSTLY * sum(count for _, count in known)
 
 
 def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int, int]], list[TextLine]]:

@@ -9,26 +9,28 @@ their offsets, `]: number`; of a map that is called by a unit (`@wait_ns`) the n
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.bpf_histogram import held_is_left_out, is_of_holds, unit_of_map
-from lockscale.tools.folded import profile_of_stacks
+from lockscale.tools.folded import ends_asleep, profile_of_stacks
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 
 TOOL = "stack_counts"
 
 _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
+_PROCESS_ALONE = re.compile(r" +- {8,}\S.* \(\d+\)")  # what is enough to tell bcc's stacks
 _NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
 _MISSED = r"\[Missed (?:Kernel|User) Stack\]"  # bcc's, where the table of stacks was full
 _NO_STACK = "[no stack]"
 _OFFSET = r"(?:\+(?:0x)?[0-9a-f]+)?"
+_AT = r"(?:#\d+ +)?(?:(?:0x)?[0-9a-f]{6,16} +)?"  # of offcputime -v, and of bpftrace's kstack(perf)
 _FRAME = re.compile(
-    rf" +(?:b')?({_MISSED}|[A-Za-z_.<\[][^\s']*?|0x[0-9a-f]+)'?{_OFFSET}(?: \(.*\))?"
+    rf" +{_AT}(?:b')?({_MISSED}|[A-Za-z_.<\[][^\s']*?|0x[0-9a-f]+)'?{_OFFSET}(?: \(.*\))?"
     # a demangled name has spaces: Put(Slice const&, int), operator new(unsigned long)
-    rf"| +((?=.*(?:::|[\w>]\(|operator ))[A-Za-z_.<(~].*?){_OFFSET}(?: \([^()]*\))?"
+    rf"| +{_AT}((?=.*(?:::|[\w>]\(|operator ))[A-Za-z_.<(~].*?){_OFFSET}(?: \([^()]*\))?"
 )
 _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
@@ -63,10 +65,11 @@ class _Stack(NamedTuple):
 
 
 def recognise(text: str) -> bool:
-    """Whether there is the head of bcc's output, or a map of stacks."""
+    """Whether there is the head of bcc's output, a stack's end as bcc prints it, or a map of stacks."""
     lines = [one.text for one in lines_of(text)]
     is_map = any(map(_MAP.fullmatch, lines)) and any(map(_MAP_ENDS.match, lines))
-    return is_map or any(map(_HEAD.fullmatch, lines))
+    ends = (_PROCESS_ALONE.fullmatch(a) and _NUMBER.fullmatch(b) for a, b in pairwise(lines))
+    return is_map or any(map(_HEAD.fullmatch, lines)) or any(ends)
 
 
 def profiles(text: str) -> list[LockProfile]:
@@ -97,7 +100,9 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     waited = _last_print(waited, warnings)
     title = lines[0].text.strip() if _HEAD.fullmatch(lines[0].text) else TOOL
     timed = waited[0].unit_ns is not None
-    asleep = timed or title.startswith("Tracing off-CPU") or None
+    asleep = timed or title.startswith("Tracing off-CPU")
+    if title == TOOL and not timed:
+        asleep = ends_asleep([(one.frames[0], one.number) for one in waited])
     numbers = [
         (
             (one.process, *reversed(_without_probe(one.frames))),
@@ -111,7 +116,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     found = profile_of_stacks(TOOL, numbers, title, lines[0].number, warnings, asleep, lost_line)
     if timed:
         found = _of_waits(found)
-    elif asleep is None and not title.startswith("Sampling"):
+    elif title == TOOL and not (asleep and waited[0].map is None):  # only offcputime prints such stacks
         found = _of_what(found)
     lasted = _LASTED.search(title)
     return replace(found, seconds=float(lasted[1])) if lasted else found
@@ -193,7 +198,8 @@ def _refuse_several_maps(stacks: Sequence[_Stack]) -> None:
 def _of_what(found: LockProfile) -> LockProfile:
     """Samples, unless no stack is of work: a probe of the function that waits counts its calls, not time."""
     if found.of != SAMPLES or not _all_wait(found):
-        said = "the text does not say what was counted: samples are assumed"
+        what = "samples" if found.of == SAMPLES else "microseconds off the CPU"
+        said = f"the text does not say what was counted: {what} are assumed"
         return replace(found, warnings=(*found.warnings, said))
     said = (
         "every stack waits for a lock, so these are taken for calls, not for samples or sums of time: what "
