@@ -89,6 +89,22 @@ def test_the_report_by_lock_has_acquisitions():
     assert (nameless.rows, nameless.acquired) == (17, 377)
 
 
+@pytest.mark.parametrize("name", ["6.1.187-report", "6.12.95-report", "6.12.95-address"])
+def test_spaces_at_the_ends_of_lines_may_be_taken_away(name):
+    trimmed = "\n".join(line.rstrip() for line in sample(name).split("\n"))
+    assert perf_lock.parse(trimmed).waits == perf_lock.parse(sample(name)).waits
+
+
+def test_a_report_whose_lines_are_cut_is_refused():
+    """`9.45 ms` less its last letter is no number of minutes."""
+    text = sample("6.1.187-report")
+    for fewer in range(2, 6):
+        with pytest.raises(BadInput):
+            perf_lock.parse(
+                "\n".join(line[:-fewer] if line[:1] == " " else line for line in text.split("\n"))
+            )
+
+
 def test_a_sealed_report_is_whole():
     found = perf_lock.parse(sample("6.1.187-sealed"))
     assert found.warnings == ()

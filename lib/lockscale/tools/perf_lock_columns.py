@@ -26,7 +26,7 @@ _ALIGNED_LABEL = {
     "caller": r"  +(\S+)   (\S.*)",
     "thread": r"  +(-?\d+)   (\S.*)",
     "owner": r"  +(-?\d+)   (\S.*)",
-    "address": r"  ([0-9a-f]{16})   (.*)",
+    "address": r"  ([0-9a-f]{16})(?:   |$)(.*)",
     "cgroup": r"  (\S.*)",
 }
 # Where a terminal's copy may end: within an offset, or within the type of a lock.
@@ -101,7 +101,8 @@ class Columns:
     def _cut(self, line: str) -> tuple[dict[str, str], Sequence[str]] | None:
         numbers = "".join(_COUNT if column in _COUNTS else _TIME for column in self.numbers)
         if self.by == "lock":
-            found = re.fullmatch(f"{numbers}", line[21:], re.ASCII) if line[20:21] == " " else None
+            cells = _with_its_spaces(line)
+            found = re.fullmatch(numbers, cells[21:], re.ASCII) if cells[20:21] == " " else None
             label: Sequence[str] = [line[:20].strip()]
         else:
             found = re.fullmatch(numbers + _ALIGNED_LABEL[self.by], line, re.ASCII)
@@ -117,6 +118,17 @@ class Columns:
         if not all(re.fullmatch(r"\d{1,18}", cell, re.ASCII) for cell in numbers):
             return None
         return dict(zip(self.numbers, numbers, strict=True)), label[:wanted]
+
+
+def _with_its_spaces(line: str) -> str:
+    """A row that ends in a number, with the spaces behind it that an editor took away.
+
+    Minutes stay as they are: a line that is cut may end so in the middle of `ms`.
+    """
+    trimmed = line.rstrip()
+    if len(line) > len(trimmed) or trimmed.endswith(" m"):
+        return line
+    return f"{trimmed}  " if trimmed.endswith((" h", " s")) else f"{trimmed} "
 
 
 def columns_of(line: str) -> Columns | None:
