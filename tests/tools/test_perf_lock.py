@@ -105,6 +105,17 @@ def test_a_report_whose_lines_are_cut_is_refused():
             )
 
 
+@pytest.mark.parametrize("name", ["swapper", "kworker/u8:1-ev", ":19012"])
+def test_a_report_whose_rows_are_threads_is_told(name):
+    """perf lock report -t has the head of one without."""
+    text = sample("6.1.187-report")
+    assert perf_lock.parse(text).warnings == (UNSEALED,)
+    threads = text.replace("      wake_up_q+0x33", f"{name:>20}")
+    assert any(
+        f"{name} is a thread" in one and "without -t" in one for one in perf_lock.parse(threads).warnings
+    )
+
+
 def test_a_sealed_report_is_whole():
     found = perf_lock.parse(sample("6.1.187-sealed"))
     assert found.warnings == ()

@@ -54,6 +54,8 @@ MOST_LOCKS = 20
 _KINDS = {"spinlock": "spin", "pcpu-sem:R": "percpu-rwsem:R", "pcpu-sem:W": "percpu-rwsem:W"}
 # perf lock contention -b goes on, and exits with 0, after some of these
 _FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
+_THREAD = re.compile(r"swapper|(?:kworker|ksoftirqd|migration|cpuhp)/.+|kthreadd|kswapd\d+|:\d+")
+"""Names that threads have and locks have not."""
 _ENDS = re.compile(r"[$#] ?[$#]? ?[a-z]|\[ perf record:|# To display ")
 """A prompt, and what another command says."""
 _DEBUG = re.compile(r"=== output for debug ?===|# debug: total=\d+.*")
@@ -184,6 +186,11 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
         for one in waits
         if one.acquired is None and MANY * one.ended < one.contentions
     ]
+    if columns.by == "lock" and (thread := next((one for one in waits if _THREAD.fullmatch(one.name)), None)):
+        warnings.append(
+            f"line {thread.line}: {printable(thread.name)} is a thread, as all rows of perf lock report -t are: "
+            "print it without -t"
+        )
     if not waits:
         warnings.append("perf lock saw no waits: was the load running, and on these CPUs?")
     by_stack = _merged(waits, lambda one: (one.name, one.stack))
