@@ -326,3 +326,11 @@ def test_each_side_of_a_lock_that_some_read_has_the_name_that_the_kernel_prints(
     """A bare name would read as the sum of both."""
     found = {row.test for row in parse(as_read([GROUP_LOCK, DATA_SEM])).rows if row.metric == "acquisitions"}
     assert found == {GROUP_LOCK.name, f"{DATA_SEM.name}-W", f"{DATA_SEM.name}-R"}
+
+
+@pytest.mark.parametrize("command", ["# cat", "root@host:~# cat", "$ sudo cat"])
+def test_the_command_may_stand_above_the_file(command):
+    """As a terminal's copy has it; nothing else may."""
+    assert parse(f"{command} /proc/lock_stat\n{LOCK_STAT}") == parse(LOCK_STAT)
+    with pytest.raises(BadInput):
+        parse(f"a line of /proc/lock_stat\n{LOCK_STAT}")

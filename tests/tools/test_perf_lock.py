@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """perf lock's tables, aligned and separated, of two versions; and a failure that looks like none."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,41 @@ def test_a_sealed_report_is_whole():
 def test_a_failed_contention_b_is_an_error(text):
     with pytest.raises(BadInput, match="without -b"):
         perf_lock.parse(text)
+
+
+@pytest.mark.parametrize("said", ["unknown switch `Y'", "unknown option `lock-filter=x'"])
+def test_an_option_that_this_perf_does_not_know_is_told_as_perf_tells_it(said):
+    text = f"  Error: {said}\n\n Usage: perf lock contention [<options>]\n\n    -a, --all-cpus\n"
+    with pytest.raises(BadInput, match=rf"Error: {re.escape(said)}\): this perf does not know the option"):
+        profile_of(text)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "   total wait     max wait         type   caller",
+        "                Name   total wait   acquired ",
+        "# output: total wait, max wait, type, caller",
+    ],
+)
+def test_a_table_without_its_contentions_needs_another_option(head):
+    with pytest.raises(
+        BadInput, match="line 1: perf lock's table has no column contended: add contended to its"
+    ):
+        profile_of(f"{head}\n\n    190.24 ms     40.59 ms      rwsem:W   do_sys_openat2+0x6e\n")
+
+
+def test_the_report_of_perf_before_5_18_is_in_nanoseconds():
+    """print_result() of tools/perf/builtin-lock.c of Linux 5.10."""
+    head = f"{'Name':>20}   acquired  contended "
+    head += "".join(f"{name + ' wait (ns)':>15} " for name in ("avg", "total", "max", "min")) + "\n\n"
+    row = f"{'&mm->mmap_lock':>20} {204:10} {10:10} {1200:15} {12000:15} {5000:15} {100:15} \n"
+    end = "\n=== output for debug===\n\nbad: 3, total: 224\nbad rate: 1.34 %\n"
+    found = perf_lock.parse(head + row + end)
+    assert found.waits == (LockWaits("&mm->mmap_lock", 10, 10, 12_000, 1200, 5000, 100, acquired=204),)
+    assert any("3 of 224 events" in one for one in found.warnings)
+    with pytest.raises(BadInput, match="does not belong to its table"):
+        perf_lock.parse(head + row.replace("          12000", "       12.00 us"))
 
 
 def test_no_contention_is_no_row_and_a_warning():

@@ -48,6 +48,8 @@ _HALF = r"(\d{1,20}) +(\d{1,20})" + r" +(\d{1,20}\.\d\d)" * 4
 _ROW = re.compile(rf" *(\S.*?)(?:-([WR]))?: *{_HALF} +{_HALF}", re.ASCII)
 _PLACE = re.compile(r" *(\S.*?) +(\d{1,20}) +\[<\S+>\] (\S.*)", re.ASCII)
 _PLACES = 4  # LOCKSTAT_POINTS
+_COMMAND = re.compile(r".*[$#] .*/proc/lock_stat\b.*")
+"""What may stand above a terminal's copy of the file."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,14 @@ def start() -> list[tuple[str, str]]:
 
 
 def recognise(text: str) -> bool:
-    """Whether it begins as the file does, in any version."""
-    return text.startswith("lock_stat version ")
+    """Whether it begins as the file does, in any version, or with the command that printed it."""
+    return text[_begins(text) :].startswith("lock_stat version ")
+
+
+def _begins(text: str) -> int:
+    """Where the file begins: below the command, where a terminal's copy has it."""
+    first = text.find("\n") + 1
+    return first if _COMMAND.fullmatch(text[: max(first - 1, 0)]) else 0
 
 
 def parse(text: str) -> LockStat:
@@ -213,7 +221,7 @@ def parse(text: str) -> LockStat:
 
     BadInput when it is not lock_stat 0.4, lock debugging was disabled, or a line is not one of its table.
     """
-    lines, warnings = _whole_lines(text)
+    lines, warnings = _whole_lines(text[_begins(text) :])
     _check_header(lines)
     table = _Table()
     for line in lines[5:]:

@@ -23,6 +23,7 @@ from lockscale.tools.perf_lock_columns import (
     added,
     columns_of,
     functions_of,
+    lacks_contended,
     refuse_a_copy,
     with_stacks,
 )
@@ -54,6 +55,7 @@ MOST_LOCKS = 20
 _KINDS = {"spinlock": "spin", "pcpu-sem:R": "percpu-rwsem:R", "pcpu-sem:W": "percpu-rwsem:W"}
 # perf lock contention -b goes on, and exits with 0, after some of these
 _FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
+_UNKNOWN = re.compile(r"Error: (?:unknown (?:switch|option) |Unknown --field key)", re.IGNORECASE)
 _THREAD = re.compile(r"swapper|(?:kworker|ksoftirqd|migration|cpuhp)/.+|kthreadd|kswapd\d+|:\d+")
 """Names that threads have and locks have not."""
 _ENDS = re.compile(r"[$#] ?[$#]? ?[a-z]|\[ perf record:|# To display ")
@@ -105,9 +107,9 @@ def contention(data: str, *, csv: bool) -> list[str]:
 def recognise(text: str) -> bool:
     """Whether there is the head of such a table, or the words of one that failed."""
     lines = [one.text for one in lines_of(text)]
-    if any("contended" in line and columns_of(line) for line in lines):
+    if any(("contended" in line and columns_of(line)) or lacks_contended(line) for line in lines):
         return True
-    return "BPF" in text and any(map(_is_failure, lines))
+    return ("BPF" in text or "Usage: perf lock" in text) and any(map(_is_failure, lines))
 
 
 def parse(text: str, table: str | int | None = None) -> PerfLock:
@@ -128,10 +130,7 @@ def tables(text: str) -> list[PerfLock]:
     above = lines[: heads[0] if heads else None]
     failed = next((one.text.strip() for one in above if _is_failure(one.text)), None)
     if failed or not heads:
-        if not failed and any(one.text.strip() for one in lines):
-            raise BadInput("no table of perf lock contention or report is there: is it of another tool?")
-        why = failed or "none is there"
-        raise BadInput(f"perf lock printed no table of waits ({why[:70]}): record and report without -b")
+        raise BadInput(_why_none_is_there(failed, lines))
     ends = [*heads[1:], len(lines)]
     if lines[-1].text and lines[-1] in [one for part in _divided(lines[heads[-1] + 1 :]) for one in part]:
         raise BadInput("perf lock's table ends in the middle of a line: run the report again")
@@ -139,6 +138,18 @@ def tables(text: str) -> list[PerfLock]:
         _read(lines[head], lines[head + 1 : end], whole, _title(lines[before:head]), head == heads[-1])
         for before, head, end in zip([0, *heads], heads, ends, strict=False)
     ]
+
+
+def _why_none_is_there(failed: str | None, lines: Sequence[TextLine]) -> str:
+    """Why no table can be read, and what to do: by what perf says, or by the columns that it printed."""
+    if lacking := next((one.number for one in lines if lacks_contended(one.text)), None):
+        return f"line {lacking}: perf lock's table has no column contended: add contended to its option -F"
+    if not failed and any(one.text.strip() for one in lines):
+        return "no table of perf lock contention or report is there: is it of another tool?"
+    printed = f"perf lock printed no table of waits ({(failed or 'none is there')[:70]})"
+    if failed and _UNKNOWN.match(failed):
+        return f"{printed}: this perf does not know the option, so leave it out or use a newer perf"
+    return f"{printed}: record and report without -b"
 
 
 def _title(lines: Sequence[TextLine]) -> str:
@@ -188,8 +199,8 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
     ]
     if columns.by == "lock" and (thread := next((one for one in waits if _THREAD.fullmatch(one.name)), None)):
         warnings.append(
-            f"line {thread.line}: {printable(thread.name)} is a thread, as all rows of perf lock report -t are: "
-            "print it without -t"
+            f"line {thread.line}: {printable(thread.name)} is a thread, as each row of perf lock report "
+            "-t is: print it without -t"
         )
     if not waits:
         warnings.append("perf lock saw no waits: was the load running, and on these CPUs?")

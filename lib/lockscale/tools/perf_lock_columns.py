@@ -67,6 +67,7 @@ class Columns:
     label: tuple[str, ...]
     separator: str = ""
     has_stacks: bool = False
+    in_ns: bool = False  # aligned, and without units: perf before 5.18
 
     @property
     def by(self) -> str:
@@ -99,7 +100,7 @@ class Columns:
         )
 
     def _cut(self, line: str) -> tuple[dict[str, str], Sequence[str]] | None:
-        numbers = "".join(_COUNT if column in _COUNTS else _TIME for column in self.numbers)
+        numbers = "".join(_COUNT if self.in_ns or column in _COUNTS else _TIME for column in self.numbers)
         if self.by == "lock":
             cells = _with_its_spaces(line)
             found = re.fullmatch(numbers, cells[21:], re.ASCII) if cells[20:21] == " " else None
@@ -135,7 +136,8 @@ def columns_of(line: str) -> Columns | None:
     """The columns when the line is the head of one of perf lock's tables, else None."""
     separated = re.fullmatch(r"# output: contended(\S+) .*", line)
     separator = separated[1] if separated else ""
-    text = line.removeprefix("# output: ") if separated else line.strip()
+    in_ns = not separated and "wait (ns)" in line
+    text = line.removeprefix("# output: ") if separated else line.replace(" (ns)", "  ").strip()
     cells = text.split(f"{separator} ") if separated else re.split("  +", text)
     has_stacks = cells[-1] == "stacktrace"
     cells = cells[:-1] if has_stacks else cells
@@ -146,7 +148,19 @@ def columns_of(line: str) -> Columns | None:
     ordered = [*label, *numbers] if by_lock else [*numbers, *label]
     if not known or ordered != cells or "contended" not in numbers or len(set(cells)) < len(cells):
         return None
-    return Columns(numbers, label, separator, has_stacks)
+    return Columns(numbers, label, separator, has_stacks, in_ns)
+
+
+def lacks_contended(line: str) -> bool:
+    """Whether the line is the head of a table that was printed with other columns alone (-F wait_total)."""
+    if "contended" in line or " wait" not in line:
+        return False
+    separated = re.match(r"# output: \w+ wait(\W+) ", line)
+    if separated:
+        head = line.replace("# output: ", f"# output: contended{separated[1]} ", 1)
+    else:
+        head = re.sub(r"^( *Name  +|)", r"\1contended   ", line.rstrip())
+    return columns_of(head) is not None
 
 
 def _name(by: str, label: Sequence[str]) -> str:
