@@ -259,6 +259,34 @@ def test_a_map_may_have_the_process_in_front_of_its_stack():
         profile_of(text.replace("4812345", "count 812, average 5926, total 4812345"))
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "@wait_ns[4096, fio, \n    mutex_lock+9\n    foo+1\n]: 7\n",
+            "line 1: the key of the map @wait_ns has too",
+        ),
+        ("@wait_ns[mutex_lock]: 70000\n", "this is a bpftrace map without stacks: print a"),
+        ("@[\n    mutex_lock+9\n, \n    __open64+50\n]: 7\n", "line 3: the key of the map @ has two stacks"),
+        (
+            "@wait_ns[\n    foo+1\n]: count 7, average 3, total 21\n",
+            "line 3: the value of the map @wait_ns is of stats",
+        ),
+    ],
+)
+def test_a_map_of_another_form_is_told_with_the_form_that_is_read(text, why):
+    with pytest.raises(
+        BadInput, match=rf"{why}.* key is kstack, or comm and kstack, and whose value is of count\(\) or"
+    ):
+        profile_of(text)
+
+
+def test_kstack_as_perf_prints_it_is_the_same_stack():
+    plain = "@wait_ns[\n    mutex_lock+9\n    foo+1\n]: 7\n"
+    perf = re.sub(r"    (\S+)", r"\tffffffff94e0ce38 \1 ([kernel.kallsyms])", plain)
+    assert profile_of(perf).entries == profile_of(plain).entries
+
+
 def test_a_stack_that_is_lost_may_be_the_longest():
     text = sample("stack_counts-bpftrace-0.17.0").replace("@[", "@wait_us[")
     assert profile_of(text).lost_line is None
@@ -281,6 +309,22 @@ def test_a_histogram_of_a_map_without_a_unit_is_asked_about():
     assert not any("does not say its unit" in one for one in profile_of(text).warnings)
     unnamed = profile_of(text.replace("@wait_ns[", "@wait["))
     assert any("does not say its unit, ns are assumed" in one for one in unnamed.warnings)
+
+
+def test_histograms_of_one_key_and_of_two_maps_or_prints_are_asked_about():
+    one = "@wait_us[fio]: \n[4, 8)               10 |@@@@|\n"
+    with pytest.raises(
+        BadInput, match="line 3: the maps @wait_us and @queue_us have a histogram of fio each: give"
+    ):
+        profile_of(one + one.replace("wait", "queue"))
+    with pytest.raises(BadInput, match=r"histograms of fio \(lines 1 and 3\): give one print of one run"):
+        profile_of(one * 2)
+
+
+@pytest.mark.parametrize("bucket", ["[0, 100)", "(..., 100)", "[200, ...)"])
+def test_a_linear_histogram_is_told(bucket):
+    with pytest.raises(BadInput, match=r"line 3: this histogram is of lhist\(\): print one of hist\(\)"):
+        profile_of(f"@wait_us: \n[4, 8)               10 |@@@@|\n{bucket:15} 10 |@@@@|\n")
 
 
 def test_a_histogram_of_each_stack():

@@ -24,6 +24,9 @@ _MAP_BEGUN = re.compile(r"@(\w*)\[")
 _MAP_ENDS = re.compile(r"(?:, .*)?\]: *")
 _END = r"(\d{1,6})([KMGTPE]?)"
 _BUCKET = re.compile(rf"[\[(](?:{_END}, {_END}\)|{_END}\]|\.\.\., 0\)) +(\d{{1,18}}) +\|[@ ]*\|", re.ASCII)
+_LINEAR = re.compile(
+    rf"(?:\(\.\.\., (?!0\)){_END}\)|\[{_END}, \.\.\.\)|\[0, (?!1\)){_END}\)) +\d+ +\|[@ ]*\|"
+)  # lhist()'s
 _BCC_HEAD = re.compile(r" *(nsecs?|usecs?|msecs?|secs) +: +count +distribution")
 _BCC_BUCKET = re.compile(r" +(\d{1,20}) -> (\d{1,20}) +: (\d{1,18}) +\|[* +]*\|", re.ASCII)
 _FUNCTION = re.compile(
@@ -67,10 +70,7 @@ def profiles(text: str) -> list[LockProfile]:
     found = _of_waits(_histograms(lines), warnings)
     warnings += [f"line {one.line}: {one.name} is left out, {one.broken}" for one in found if one.broken]
     good = [one for one in found if not one.broken and one.count]
-    names = [(one.name, one.callers) for one in good]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        raise BadInput(f"there are several histograms of {printable(twice[0])}: give the output of one run")
+    _refuse_one_name_twice(good)
     if not good:
         raise BadInput(
             f"the text has no complete histogram of times{': ' + warnings[-1] if warnings else ''}"
@@ -84,6 +84,23 @@ def profiles(text: str) -> list[LockProfile]:
         warnings.append(_MIDDLE)
     entries = tuple(map(_entry, good))
     return [LockProfile(TOOL, "lock waits", entries, "histograms", good[0].line, None, tuple(warnings))]
+
+
+def _refuse_one_name_twice(found: Sequence[_Histogram]) -> None:
+    """Of two maps they are of different things; of one map, printed at two times."""
+    seen: dict[object, _Histogram] = {}
+    for one in found:
+        first = seen.setdefault((one.name, one.callers), one)
+        if first.map != one.map:
+            raise BadInput(
+                f"line {one.line}: the maps @{first.map} and @{one.map} have a histogram of "
+                f"{printable(one.name)} each: give one map"
+            )
+        if first is not one:
+            raise BadInput(
+                f"there are several histograms of {printable(one.name)} (lines {first.line} and {one.line}): "
+                "give one print of one run"
+            )
 
 
 def _of_waits(found: Sequence[_Histogram], warnings: list[str]) -> list[_Histogram]:
@@ -126,6 +143,8 @@ def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
             function = said[1] or said[2] or said[3]
         elif head := _BCC_HEAD.fullmatch(line):
             found.append(_Histogram(number, function or head[1], _UNITS[head[1][0]]))
+        elif _LINEAR.fullmatch(line):
+            raise BadInput(f"line {number}: this histogram is of lhist(): print one of hist()")
         elif found and (bucket := _BUCKET.fullmatch(line)):
             _add(found[-1], number, *_ends(bucket))
         elif found and (bucket := _BCC_BUCKET.fullmatch(line)):

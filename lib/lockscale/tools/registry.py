@@ -153,6 +153,7 @@ _FORMS = [
         r"^[\d.]+([^\s\w,.])[A-Za-z/%]*\1[A-Za-z][\w:/-]*\1\d+\1\d+\.\d\d",
         "these are perf stat's counts with a separator other than a comma: count with -x, or -j",
     ),
+    (r"^@\w*(?:\[.*\])?: \d+$", f"this is a bpftrace map without stacks: print {stack_counts.FORM}"),
     (r"^\d;fio-\d", f"this is fio's terse output: {_JSON}"),
     (r"^(?:fio-\d\.\d+\S*$|\S.*: \(g=\d+\): rw=)", f"this is fio's human-readable output: {_JSON}"),
 ]

@@ -19,6 +19,7 @@ from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 
 TOOL = "stack_counts"
+FORM = "a map whose key is kstack, or comm and kstack, and whose value is of count() or sum()"
 
 _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
 _PROCESS_ALONE = re.compile(r" +- {8,}\S.* \(\d+\)")  # what is enough to tell bcc's stacks
@@ -34,6 +35,7 @@ _FRAME = re.compile(
 )
 _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
+_MANY_KEYS = re.compile(r"@(\w*)\[[^\[\]]*,[^\[\]]*,")
 _MAP_ENDS = re.compile(r"(?:, .*)?\]: \S")
 _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
@@ -67,7 +69,8 @@ class _Stack(NamedTuple):
 def recognise(text: str) -> bool:
     """Whether there is the head of bcc's output, a stack's end as bcc prints it, or a map of stacks."""
     lines = [one.text for one in lines_of(text)]
-    is_map = any(map(_MAP.fullmatch, lines)) and any(map(_MAP_ENDS.match, lines))
+    begin = any(_MAP.fullmatch(line) or _MANY_KEYS.fullmatch(line) for line in lines)
+    is_map = begin and any(map(_MAP_ENDS.match, lines))
     ends = (_PROCESS_ALONE.fullmatch(a) and _NUMBER.fullmatch(b) for a, b in pairwise(lines))
     return is_map or any(map(_HEAD.fullmatch, lines)) or any(ends)
 
@@ -79,11 +82,24 @@ def profiles(text: str) -> list[LockProfile]:
     parts = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
     found = [one for part in parts if (one := _profile(part, cut))]
     if not found:
-        raise BadInput(
-            "the text has no stack with a number: give everything that bcc or bpftrace printed, of a map "
-            "whose key is kstack, or comm and kstack, and whose value is of count() or sum()"
-        )
+        raise BadInput(f"{_why_none(lines)} {FORM}")
     return found
+
+
+def _why_none(lines: Sequence[TextLine]) -> str:
+    """Why no stack is read: the first map that is of another form, where one is."""
+    name = ""
+    for number, line in lines:
+        if begins := _MAP.fullmatch(line) or _MANY_KEYS.fullmatch(line):
+            name = begins[1]
+        if _MANY_KEYS.fullmatch(line):
+            return f"line {number}: the key of the map @{name} has too many parts: print"
+        if line == ",":
+            return f"line {number}: the key of the map @{name} has two stacks: print"
+        if _MAP_ENDS.match(line) and not _MAP_END.fullmatch(line):
+            of = "stats()" if "]: count " in line else "another function"
+            return f"line {number}: the value of the map @{name} is of {of}: print"
+    return "the text has no stack with a number: give everything that bcc or bpftrace printed, of"
 
 
 def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | None:
