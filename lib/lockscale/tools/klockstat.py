@@ -24,9 +24,8 @@ _HEAD = re.compile(
     r" *Caller +Avg (Spin|Wait|Hold) +Count +Max (?:spin|wait|hold) +Total (?:spin|wait|hold)", re.IGNORECASE
 )
 _TIME = r"(\d{1,18}(?:\.\d+)?(?: ?(?:ns|us|ms|s|m|h))?)"
-_ROW = re.compile(
-    rf" *(\[Missed (?:Kernel|User) Stack\]|\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII
-)
+_MISSED = "[Missed Kernel Stack]"  # where its table of stacks was full
+_ROW = re.compile(rf" *({re.escape(_MISSED)}|\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII)
 _BESIDE = re.compile(r" *(?:Max PID \d+.*|\S+|\^C.*|Tracing .*|Exiting trace .*|# .*|\$ .*|)")
 _NS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "h": 3.6e12}
 
@@ -123,6 +122,9 @@ def _read(rows: _Table, line: TextLine) -> list[str]:
     )
     if off or not row.acquisitions:
         return [f"line {line.number} is left out, its total is not count x average: {printable(line.text)}"]
+    if found[1] == _MISSED:
+        said = f"{found[5]} ns" if found[5].isdecimal() else found[5]
+        return [f"line {line.number} is left out, bcc has no stack of it: whose {said} they are is not known"]
     same = rows.setdefault(found[1], [])
     if copied := next((one for one in same if one[1:] == row[1:]), None):
         raise BadInput(

@@ -26,7 +26,7 @@ _ALIGNED_LABEL = {
     "caller": r"  +(\S+)   (\S.*)",
     "thread": r"  +(-?\d+)   (\S.*)",
     "owner": r"  +(-?\d+)   (\S.*)",
-    "address": r"  ([0-9a-f]{16})(?:   |$)(.*)",
+    "address": r"  ([0-9a-f]{16})   (.*)",
     "cgroup": r"  (\S.*)",
 }
 # Where a terminal's copy may end: within an offset, or within the type of a lock.

@@ -31,7 +31,7 @@ _AT = r"(?:#\d+ +)?(?:(?:0x)?[0-9a-f]{6,16} +)?"  # of offcputime -v, and of bpf
 _FRAME = re.compile(
     rf" +{_AT}(?:b')?({_MISSED}|[A-Za-z_.<\[][^\s']*?|0x[0-9a-f]+)'?{_OFFSET}(?: \(.*\))?"
     # a demangled name has spaces: Put(Slice const&, int), operator new(unsigned long)
-    rf"| +{_AT}((?=.*(?:::|[\w>]\(|operator ))[A-Za-z_.<(~].*?){_OFFSET}(?: \([^()]*\))?"
+    rf"| +{_AT}(?:b')?((?=.*(?:::|[\w>]\(|operator ))[A-Za-z_.<(~].*?)'?{_OFFSET}(?: \([^()]*\))?"
 )
 _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
@@ -134,6 +134,8 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
         found = _of_waits(found)
     elif title == TOOL and not (asleep and waited[0].map is None):  # only offcputime prints such stacks
         found = _of_what(found)
+    if found.of == LOCK_WAITS and not (found := _of_known_locks(found)).entries:
+        return None
     lasted = _LASTED.search(title)
     return replace(found, seconds=float(lasted[1])) if lasted else found
 
@@ -187,6 +189,13 @@ def _without_stack(numbers: Sequence[tuple[tuple[str, ...], float, int]], unit: 
 
 def _is_unknown(function: str) -> bool:
     return function == _NO_STACK or re.fullmatch(_MISSED, function) is not None
+
+
+def _of_known_locks(found: LockProfile) -> LockProfile:
+    """Waits of which the stack is known: the others are of no one lock."""
+    known = tuple(one for one in found.entries if not _is_unknown(one.name))
+    unknown = next((one.line for one in found.entries if _is_unknown(one.name)), None)
+    return replace(found, entries=known, lost_line=found.lost_line or unknown)
 
 
 def _all_wait(found: LockProfile) -> bool:
