@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.tools.registry import parse, profile_of
+from lockscale.tools.registry import parse, profile_of, profiles_of
 from lockscale.tools.seal import UNSEALED
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -79,6 +79,7 @@ def test_offcputime_of_libbpf_tools_has_no_head():
     profile = profile_of(text.partition("\n\n")[2])
     assert profile.of == "off-CPU time" and profile.warnings == (UNSEALED,)
     assert [(one.name, one.wait_pct) for one in profile.waits] == [("lock_two", 25)]
+    assert len(profiles_of(text.partition("\n\n")[2] + text)) == 2
     verbose = re.sub(r"^    (\w+)$", r"    #0  0xffffffff81e2f3a5 \1+0x1", text, flags=re.MULTILINE)
     assert profile_of(verbose).entries == profile_of(text).entries
     assert any(

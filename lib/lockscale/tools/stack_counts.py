@@ -78,7 +78,7 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """The stacks; a head within the text begins another output."""
     lines, cut = whole_lines(text)
-    starts = [at for at, one in enumerate(lines) if _HEAD.fullmatch(one.text)] or [0]
+    starts = sorted({0, *(at for at, one in enumerate(lines) if _HEAD.fullmatch(one.text))})
     parts = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
     found = [one for part in parts if (one := _profile(part, cut))]
     if not found:
