@@ -33,16 +33,16 @@ _SLOW_PATHS = (
     (re.compile(r"queued_spin_lock|spin_lock_slowpath"), re.compile(r"_raw_spin_lock")),
     (re.compile(r"__mutex_lock|mutex_lock_slowpath"), re.compile(r"\bmutex_lock(?!_slowpath)")),
 )
-"""What is called by which: its time is part of that."""
+"""What is called by which."""
 
 
-def takes_a_lock(functions: Sequence[str]) -> list[str]:
-    """Those of the functions that take a lock, without the slow paths of those that are there too."""
-    locks = [name for name in functions if LOCK_FUNCTIONS.search(name)]
+def slow_paths(functions: Sequence[str]) -> set[str]:
+    """Those of the functions whose time is part of another one's that is there too."""
+    found: set[str] = set()
     for slow, entry in _SLOW_PATHS:
-        others = [name for name in locks if not slow.search(name)]
-        locks = others if any(entry.search(name) for name in others) else locks
-    return locks
+        inside = {name for name in functions if slow.search(name)}
+        found |= inside if any(entry.search(name) for name in functions if name not in inside) else set()
+    return found
 
 
 class Observation(NamedTuple):

@@ -24,7 +24,7 @@ from lockscale.predict.answer import (
     gains_over,
     idea_by_gain,
 )
-from lockscale.predict.observed import Profile, not_together, profile_of, takes_a_lock
+from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, not_together, profile_of, slow_paths
 from lockscale.predict.posterior import SD, Posterior, posterior
 from lockscale.predict.unpatched_columns import waits
 from lockscale.predict.user_case import LONGER, NORMAL_95, Case, case_of, free_numbers, predictions, switches
@@ -130,7 +130,8 @@ def _waits(case: Case, seen: Profile, found: Posterior) -> list[Waiting]:
     """From function costs where there are any, else from the fitted model's locks."""
     n = case.threads[-1]
     if seen.costs:
-        whom = dict.fromkeys(takes_a_lock([*seen.costs]), "owners of the lock")
+        locks = [name for name in seen.costs if LOCK_FUNCTIONS.search(name)]
+        whom = {name: "owners of the lock" for name in locks if name not in slow_paths(locks)}
         return waits(seen.costs, seen.root, n, whom)
     run = case.simulate(found.best, n)
     cycle_us = 1e6 * n / run.rate_per_s

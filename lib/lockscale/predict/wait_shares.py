@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from lockscale.measure.compare_arms import function_costs
-from lockscale.predict.observed import LOCK_FUNCTIONS, Observation, Results, takes_a_lock
+from lockscale.predict.observed import LOCK_FUNCTIONS, Observation, Results, slow_paths
 from lockscale.sim import Result
 from lockscale.sim.model import Model
 
@@ -51,7 +51,7 @@ def _shares(costs: pd.DataFrame, alone_us: "pd.Series[float]") -> WaitShare | No
         return None
     whole_us = float(costs.total_us.iloc[0])
     waited_us = (costs.total_us - costs["count"] * costs.function.map(alone_us).fillna(0.0)).clip(lower=0.0)
-    waited_us = waited_us[costs.function.isin(takes_a_lock([*costs.function]))]
+    waited_us = waited_us[~costs.function.isin(slow_paths([*costs.function]))]
     functions = costs.function[waited_us.index]
     spin, sleep = (float(waited_us[functions.str.contains(of)].sum()) / whole_us for of in (SPIN, SLEEP))
     return WaitShare(spin, sleep)
