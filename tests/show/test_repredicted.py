@@ -125,11 +125,3 @@ def test_without_the_file_a_prediction_has_the_prior(monkeypatch, tmp_path):
     monkeypatch.setattr(repredicted, "KEPT", tmp_path / "none.json")
     monkeypatch.setattr("lockscale.show.prediction.KEPT", tmp_path / "none.json")
     assert learned_elsewhere(study_of(runs_to_tell()[0])).arms == 0
-
-
-def test_of_two_kernels_whose_gain_is_asked_for_another_study_is_no_witness():
-    """S1's two kernels are two of write-access's five as well."""
-    known = kept_repredicted()
-    asked, other = (learned_from_others(name, known) for name in ("inode-claim", "xfs-create"))
-    assert "write-access" in asked.studies
-    assert asked.arms == other.arms - 1 - 2  # of its own, and of the two that they are elsewhere

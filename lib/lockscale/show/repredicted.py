@@ -9,10 +9,8 @@ takes minutes a study, so it is kept beside the runs.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,44 +169,15 @@ def _read() -> dict[str, Any]:
 
 
 def learned_from_others(study: str, known: Sequence[Resimulated]) -> Discrepancy:
-    """How far models were off in the kept runs of all studies but this one.
-
-    Nor in what another study measured of two kernels whose gain is asked for here.
-    """
-    runs = {str(read_study_file(paths.MEASURED / one.run)["name"]): one for one in known}
-    asked = _kernels(runs[study]) if study in runs else {}
-    base = asked[runs[study].simulated.unpatched] if asked else ""
-
-    def is_asked_for(arm: str, others: Mapping[str, str]) -> bool:
-        kernels = {*others.values()}
-        pairs = [{base, its} for its in asked.values() if its != base]
-        return any(pair <= kernels and others.get(arm) in pair for pair in pairs)
-
-    return learned(
-        one
-        for name, other in runs.items()
-        if name != study
-        for one in _judged(other, name)
-        if not is_asked_for(one.arm, _kernels(other))
-    )
+    """How far models were off in the kept runs of all studies but this one."""
+    return learned(one for other in known for one in _judged(other, but=study))
 
 
-def _judged(one: Resimulated, name: str) -> Iterator[JudgedGain]:
+def _judged(one: Resimulated, but: str) -> Iterator[JudgedGain]:
     run = Run(paths.MEASURED / one.run)
-    if run.rows.is_file():
+    name = read_study_file(run.folder)["name"]
+    if name != but and run.rows.is_file():
         yield from gains_off(one.simulated, read_rows(run.rows), name)
-
-
-def _kernels(one: Resimulated) -> dict[str, str]:
-    """Arm -> the build-id of its kernel."""
-    run = Run(paths.MEASURED / one.run)
-    return _build_ids(run.rows) if run.rows.is_file() else {}
-
-
-@cache
-def _build_ids(rows: Path) -> dict[str, str]:
-    found = read_rows(rows).groupby("arm").build_id.first()
-    return {str(arm): str(its) for arm, its in found.items()}
 
 
 def told_again(one: Resimulated, known: Sequence[Resimulated]) -> GainsTold:
