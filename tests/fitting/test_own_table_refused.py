@@ -38,6 +38,7 @@ REFUSED = {
     "swapped": ("threads,value\n295287,1\n141330,2\n", "row 2, column threads is '295287'"),
     "after blank lines": ("threads,value\n1,100\n\n\n2,oops\n", "row 5, column value is 'oops'"),
     "no runs": ("threads,value,runs\n1,100,0\n", "row 2, column runs is '0'"),
+    "half a run": ("threads,value,runs\n1,100,2.5\n", "it is how many runs a row is the mean of, a whole"),
     "seconds": ("threads,value,unit\n1,100,s\n", "row 2, column unit: 's' is a time"),
     "per cent": ("threads,value,unit\n1,100,%\n", "'%' is a share"),
     "unit": (

@@ -114,7 +114,7 @@ def test_the_command_shares_as_the_library_does(inside: Path, lockscale: Locksca
         ("--share sigma", "--share names a parameter of one model: give --model too"),
         ("--model usl --share sigma --fixed sigma=0.1", "sigma is fixed, so all curves have it in common"),
         ("--model usl --share nope", "name parameters of usl in a list: lambda_per_s, sigma, kappa"),
-        ("--model usl --share sigma", "share needs several columns and the table has 1"),
+        ("--model usl --share sigma", "share needs several columns, a curve each, and the table has 1"),
     ],
 )
 def test_what_cannot_be_shared_is_one_sentence(options: str, says: str, inside: Path, lockscale: Lockscale):

@@ -341,7 +341,7 @@ _HOW = {
     "delete_waits": "subtract the waits, within 1.25 (where a share is known)",
     "history": "a line through promises and gains (where a share is known)",
 }
-_HINDSIGHT = "no prediction: the shortest intervals that hold 90% of the gains, by what is left of the lock"
+_HINDSIGHT = "hindsight, no prediction: the shortest intervals that hold 90% of these very gains"
 
 
 @casebook.command("add")
@@ -350,7 +350,10 @@ _HINDSIGHT = "no prediction: the shortest intervals that hold 90% of the gains, 
 @click.option("--change", metavar="TEXT", default="", help="What the patch does, in a few words.")
 @as_json
 def add(mail: Path, name: str, change: str) -> None:
-    """Print a kernel test robot report as a casebook entry, to append to your own file."""
+    """Print a kernel test robot report as a casebook entry, to append to your own file.
+
+    The first line of the file is `cases:`.
+    """
     from lockscale.predict.robot_case import case_of_mail, entry_text, what_is_left_to_write
 
     entry = case_of_mail(mail, name, change)

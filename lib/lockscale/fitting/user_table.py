@@ -172,7 +172,10 @@ def own_columns(cells: pd.DataFrame, where: str) -> list[Column]:
     )
     cells = cells.assign(threads=threads, value=_positive(cells, "value", where) * scale)
     if "runs" in cells:
-        cells = cells.assign(runs=_positive(cells, "runs", where))
+        runs = _numbers(cells, "runs", where)
+        advice = "it is how many runs a row is the mean of, a whole number from 1 on"
+        _refuse((runs < 1) | (runs > LARGEST) | (runs != runs.round()), cells.runs, where, advice)
+        cells = cells.assign(runs=runs)
     return _curves(cells, where)
 
 

@@ -174,7 +174,10 @@ def _shared(model: QueueingModel, columns: Mapping[str, Points], share: Collecti
         named = share if isinstance(share, str) else ", ".join(map(str, share)) or "nothing"
         raise BadInput(f"share names {named}: name parameters of {model.name} in a list: {', '.join(known)}.")
     if len(columns) < 2:
-        raise BadInput(f"share needs several columns and the table has {len(columns)}.")
+        raise BadInput(
+            f"share needs several columns, a curve each, and the table has {len(columns)}: name the curves "
+            "in a column arm, or leave share out"
+        )
     return Shared(model, tuple(columns), frozenset(share))
 
 
