@@ -176,7 +176,7 @@ def _shared(model: QueueingModel, columns: Mapping[str, Points], share: Collecti
     if len(columns) < 2:
         raise BadInput(
             f"share needs several columns, a curve each, and the table has {len(columns)}: name the curves "
-            "in a column arm, or leave share out"
+            "in a column arm, or leave share out."
         )
     return Shared(model, tuple(columns), frozenset(share))
 
