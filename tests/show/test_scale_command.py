@@ -48,6 +48,26 @@ def test_it_prints_rows_and_keeps_them_only_when_asked(lockscale, quick: Path):
     assert re.search(r"create +a +creates/s +1k +1\.9k +2\.5k", rates) and said.rstrip().endswith("simulated")
 
 
+def test_what_the_draws_do_not_agree_on_and_a_second_rise_are_told():
+    """A rate at the edge of a collapse is one draw's; N* of a curve that is flat and rises again is not of
+    where it is flat."""
+    curves = {"steady": (10, 19, 35, 60, 100), "again": (10, 19, 20, 20, 41), "falls": (10, 19, 12, 9, 8)}
+    rates = pd.DataFrame(
+        [
+            {**COMMON, "arm": arm, "threads": 2**k, "metric": "throughput", "value": rate, "draws": "",
+             "low": rate / (3 if (arm, k) == ("falls", 2) else 1.5), "high": rate, "most_time_at": None,
+             "share_pct": None}
+            for arm, of in curves.items()
+            for k, rate in enumerate(of)
+        ]
+    )  # fmt: skip
+    knees = FOUND[FOUND.metric == "saturates_at"]
+    told = scale.scale_text(pd.concat([rates, knees])).splitlines()[-3:]
+    assert told[0].startswith("falls at 4 threads: 4 to 12 among the draws")
+    assert told[1].startswith("again: 20 at most until 8 threads, more again from 16 on") and "41" in told[1]
+    assert told[2] == "simulated", "the steady arm needs no remark"
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_refused_in_a_sentence(lockscale):
     said = lockscale("scale", "--dask", "tcp://127.0.0.1:1")

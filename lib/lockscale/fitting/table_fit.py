@@ -175,10 +175,8 @@ class FittedColumns:
         ]
 
     def __str__(self) -> str:
-        best, n = self.fits[0], len(self.fits)
-        elsewhere = (
-            f"`lockscale compare {self.columns[0].table}` shows all, and which are not distinguishable"
-        )
+        best, n, table = self.fits[0], len(self.fits), self.columns[0].table
+        elsewhere = f"`lockscale compare {table}` shows all, and which are not distinguishable"
         if _not_ranked(self.fits):
             how = f"{n} models, not ranked: too few thread counts to leave one out. Name one with --model"
             return "\n".join(map(str, [*self.columns, f"  {how}; {elsewhere}"]))
@@ -186,6 +184,8 @@ class FittedColumns:
         if n > 1:
             how = "none fits; the least bad" if best.misfit else "the least leave-one-out error"
             lines.append(f"  {how} of {n} models; {elsewhere}")
+        elif any(one.status == "identified" for one in (*best.reported, *self.landmarks)):
+            lines.append(f"  identified: if {best.model} is the law, and `lockscale compare {table}` tries all")
         return "\n".join(map(str, lines))
 
 

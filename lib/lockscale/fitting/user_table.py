@@ -79,9 +79,11 @@ def _header(path: Path, row: Sequence[str]) -> list[str]:
         raise BadInput(f"{path} row 1 has {len(names)} names, and at most {MOST_COLUMNS} are read: {SHAPE}")
     if not any(names):
         raise BadInput(f"{path} row 1 is empty: {SHAPE}")
-    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+    if names[0].startswith("#"):
+        raise BadInput(f"{path} row 1 is a comment: begin with the header, and leave comments out")
+    for mark, called in ((";", "semicolons"), ("\t", "tabs"), (" ", "blanks")):
         if len(names) == 1 and mark in names[0]:
-            raise BadInput(f"{path} row 1 has {called} between the names: write commas")
+            raise BadInput(f"{path} row 1 has {called} between the names: write commas, also in the rows")
     if twice := sorted({name for name in names if name and names.count(name) > 1}):
         name = printable(twice[0])
         raise BadInput(f"{path} row 1 names column {name!r} twice: give each column a different name")
@@ -259,6 +261,7 @@ def _said(cell: object) -> str:
 
 def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
     keys = [name for name in APART if name in cells]
+    _check_one_unit(cells, [name for name in keys if name != "unit"], where)
     named = _naming(cells, keys)
     found = []
     for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
@@ -275,6 +278,18 @@ def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
             )
         )
     return found
+
+
+def _check_one_unit(cells: pd.DataFrame, keys: list[str], where: str) -> None:
+    """Units that share no thread count are of one curve whose unit is not the same in every row."""
+    if "unit" not in cells:
+        return
+    for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
+        of_unit = [set(of.threads) for _, of in rows.groupby("unit", sort=False)]
+        if len(of_unit) > 1 and len(set().union(*of_unit)) == sum(map(len, of_unit)):
+            other = rows[rows.unit != rows.unit.iloc[0]]
+            advice = f"rows before it are in {rows.unit.iloc[0]}, so give the whole curve in one unit"
+            _refuse(other.unit.notna(), other.unit, where, advice)
 
 
 def _naming(cells: pd.DataFrame, keys: list[str]) -> list[str]:

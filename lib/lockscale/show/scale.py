@@ -158,7 +158,8 @@ def keep_scale(found: pd.DataFrame) -> None:
 
 
 def scale_text(found: pd.DataFrame) -> str:
-    """Where each arm saturates and is held up with the most CPUs, then its rates; draws are in --json."""
+    """Where each arm saturates and is held up with the most CPUs, its rates, and of which of them more is to
+    be said; the draws themselves are in --json."""
     rates, knees = (found[found.metric == name] for name in ("throughput", "saturates_at"))
     of_arm = ["path", "arm"]
     last = rates.loc[rates.groupby(of_arm, sort=False).threads.idxmax()]
@@ -176,9 +177,34 @@ def scale_text(found: pd.DataFrame) -> str:
             text_table(knees.rename(columns={**names, "share_pct": "share %"})[order]),
             "Rates by threads; k: thousands, M: millions",
             text_table(each.rename(columns=str)),
+            *_remarks(rates),
             "simulated",
         ]
     )
+
+
+APART = 2.0  # times between the most and the least of the draws
+RISES = 1.1  # times: more than two simulations of one model differ by
+
+
+def _remarks(rates: pd.DataFrame) -> Iterator[str]:
+    """Of rates that the draws do not agree on, and of curves of which N* is that of a second rise."""
+    for of in rates[rates.high > APART * rates.low].itertuples():
+        yield (
+            f"{of.arm} at {of.threads} threads: {_short(of.low)} to {_short(of.high)} among the draws;"
+            " the collapse has begun in some and not in others"
+        )
+    for (_, arm), curve in rates[rates.threads >= SLOPE_AT].groupby(["path", "arm"], sort=False):
+        flat = curve[curve.value < RISES * curve.value.shift()]
+        if flat.empty:
+            continue
+        first = curve.loc[: flat.index[0]].value.max()
+        again = curve.loc[flat.index[0] :][lambda rest, first=first: rest.value > RISES * first]
+        if len(again):
+            yield (
+                f"{arm}: {_short(first)} at most until {again.threads.iloc[0] // 2} threads, more again from"
+                f" {again.threads.iloc[0]} on; `saturates at` is of the most, {_short(again.value.max())}"
+            )
 
 
 def _short(rate: float) -> str | None:
