@@ -24,7 +24,10 @@ REFUSED = {
     "semicolons": ("threads;value\n1;100\n", "semicolons"),
     "tabs": ("threads\tvalue\n1\t100\n", "tabs"),
     "blanks": ("threads value\n1 100\n", "row 1 has blanks between the names: write commas"),
-    "a comment first": ("# run of today\nthreads,value\n1,100\n", "row 1 is a comment: begin with the header"),
+    "a comment first": (
+        "# run of today\nthreads,value\n1,100\n",
+        "row 1 is a comment: begin with the header",
+    ),
     "two units in one curve": (
         "threads,value,unit\n1,100,creates/s\n2,190,creates/s\n4,300,ops/s\n",
         "row 4, column unit is 'ops/s': rows before it are in creates/s, so give the whole curve in one unit",

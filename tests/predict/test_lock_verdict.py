@@ -43,6 +43,19 @@ def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
     assert "do not explain this curve" in found.against_itself
 
 
+def test_rates_alone_that_are_not_those_of_a_lock_give_no_verdict() -> None:
+    """A lock lets rates grow evenly to its limit, or fall where its waiters slow its holder down."""
+    uneven = ask_lock(
+        UnpatchedData({1: 100, 2: 30, 4: 20, 8: 300, 16: 40, 32: 900}), ["lockless a"], [], learned()
+    )
+    assert uneven.candidates[0].worth == "not known" and "do not explain this curve" in uneven.against_itself
+    assert "the rates are not those of one lock" in lock_text(uneven)
+    collapsed = {1: 14.5, 2: 19.7, 4: 32, 8: 47, 16: 27, 32: 13, 64: 7}  # of a mutex whose waiters spin
+    found = ask_lock(UnpatchedData(collapsed), ["lockless a"], [], learned())
+    assert found.candidates[0].worth == "if it limits"
+    assert found.against_itself.endswith("more threads do less, which no such model shows")
+
+
 def test_rates_that_no_threads_explain_give_no_verdict() -> None:
     """One of the two has lost its k."""
     for rates in ({1: 35.0, 64: 140e3}, {1: 35e3, 64: 35.0}, {4: 35e3, 64: 140e6}):

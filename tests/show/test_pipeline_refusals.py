@@ -78,6 +78,25 @@ def test_a_study_file_that_names_what_is_not_there(place: Path, old: str, new: s
     assert re.search(says, refusal(place))
 
 
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [("fast_comit", "Invalid filesystem option set: "), ("flex_bg", "")],
+)
+def test_a_misspelt_feature_is_refused_as_mkfs_refuses_it_before_a_kernel_is_built(
+    place: Path, option: str, says: str
+):
+    """By the mkfs that the guests run too; one that it takes is not in the way of what else is wrong."""
+    study = place / "studies" / "inode-claim.yaml"
+    text = study.read_text()
+    assert "\nmkfs: " in text
+    study.write_text(re.sub(r"\nmkfs: .*", f"\nmkfs: [-O, {option}]", text))
+    said = refusal(
+        place, guests=[{"cpus": 4, "processes": [4]}], kernel_source="" if says else "/nonexistent"
+    )
+    assert said.startswith("inode-claim.yaml: arm " if says else "inode-claim.yaml: parameters.kernel_source")
+    assert not says or f"mkfs.ext4 does not take '-O {option}': {says}" in said
+
+
 def test_more_processors_than_a_guest_has(place: Path):
     said = refusal(place, guests=[{"cpus": 65, "processes": [1]}])
     assert said == "the study asks for 65 CPUs and target qemu has 64: ask for fewer"

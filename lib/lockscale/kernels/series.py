@@ -21,6 +21,7 @@ from lockscale.scratch import scratch_folder
 UNSAFE = re.compile(r"^# unsafe: (\S.*)$")
 # What `git apply --summary` says of a mode that is not a plain file's, 100644.
 MODE = re.compile(r"^ ((?:create|delete) mode (?!100644 )\d.*|mode change .*)$", re.MULTILINE)
+OFFSET = re.compile(r"^Hunk #\d+ succeeded at \d+ \(offset (-?\d+) lines?\)\.$", re.MULTILINE)
 MOVED = re.compile(r"^(?:rename|copy) from (.+)$", re.MULTILINE)  # --numstat names the new path only
 
 
@@ -221,6 +222,15 @@ def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
     git apply takes no fuzz. A series that does not apply, is in already, or is not git am's to take, is
     refused in a sentence.
     """
+    return _applied(series, tree)[0]
+
+
+def farthest_hunk(series: Series, tree: Path) -> int:
+    """By how many lines a hunk of `series` lies elsewhere in the pristine `tree` than it says, at most."""
+    return _applied(series, tree)[1]
+
+
+def _applied(series: Series, tree: Path) -> tuple[dict[str, bytes | None], int]:
     touched = touched_files(series)
     for patch in series.patches:
         read_mail(patch)
@@ -229,16 +239,17 @@ def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
             if (tree / name).is_file():
                 (stage / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(tree / name, stage / name)
-        for at in range(len(series.patches)):
-            _apply_one(series, at, stage, tree)
-        return {n: (stage / n).read_bytes() if (stage / n).is_file() else None for n in touched}
+        farthest = max((_apply_one(series, at, stage, tree) for at in range(len(series.patches))), default=0)
+        after = {n: (stage / n).read_bytes() if (stage / n).is_file() else None for n in touched}
+        return after, farthest
 
 
-def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> None:
+def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> int:
+    """The largest offset of its hunks in lines, either way."""
     patch = series.patches[at]
-    done = _git(["apply", str(patch.resolve())], stage)
+    done = _git(["apply", "--verbose", str(patch.resolve())], stage)
     if done.returncode == 0:
-        return
+        return max((abs(int(lines)) for lines in OFFSET.findall(done.stderr)), default=0)
     if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
         why = "is already in this kernel source: drop it, or name a source without it"
     elif _git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:

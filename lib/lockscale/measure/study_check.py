@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: MIT
 """What a study's file can say wrong about the rest of the project, found before anything runs or is built."""
 
+import os
+import subprocess
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.files import expanded
 from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
 from lockscale.measure.count_calls import observed_counters
 from lockscale.measure.target import GUEST_CPUS, refuse_beyond_fsload
+from lockscale.programs import need
+from lockscale.scratch import scratch_folder
 from lockscale.sim import load_model
 from lockscale.study.file import Study
 from lockscale.study.mistakes import told_of
 from lockscale.study.tables import beside, study_tables
 
 PROFILER = "ftrace_cost"
+TRIED_ON_BYTES = 16 << 30  # of a file with nothing in it: as large as any guest's disk
 
 
 def refuse_unprovable(study: Study) -> None:
@@ -77,3 +82,23 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
             raise BadInput(f"the kernel source {source} does not exist: give a kernel tarball or tree")
     study_tables(study, [beside(study), *folders])
     refuse_unprovable(study)
+
+
+def refuse_by_mkfs(study: Study) -> None:
+    """Raises BadInput with what mkfs says of an arm's options, which a guest would say after its kernel's build.
+
+    Guests run this machine's mkfs, of the same root. A mkfs that cannot try refuses nothing here.
+    """
+    with scratch_folder("mkfs") as folder:
+        disk = folder / "disk"
+        disk.touch()
+        os.truncate(disk, TRIED_ON_BYTES)
+        for arm in study.arms:
+            options = study.options_of(arm.name)
+            tool, *words = fs_type(options.filesystem).dry_run
+            command = [need(tool), *words, *options.mkfs, str(disk)]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode:
+                said = next(iter(done.stderr.strip().splitlines()), f"it ended with {done.returncode}")
+                with told_of(study.name, f"arm {arm.name}"):
+                    raise BadInput(f"{tool} does not take {' '.join(options.mkfs)!r}: {printable(said)}")

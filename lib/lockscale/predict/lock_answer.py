@@ -352,8 +352,9 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         return "The unpatched rates are not checked: two always fit the model, a third would check it.", None
     far = f"{off / 100 + 1:.0f} times" if off >= MANY_TIMES_PCT else f"{off:.0f}%"
     said = f"Check against the unpatched rates: a model of {whence}, is {far} off"
-    if off > FAR_PCT and waiting is not None and measured.falls and not measured.waits_unseen:
-        said += ": more threads do less, which no such model shows, so this check says nothing of the waits"
+    if off > FAR_PCT and measured.falls and not measured.waits_unseen:
+        said += ": more threads do less, which no such model shows"
+        said += "" if waiting is None else ", so this check says nothing of the waits"
     elif off > FAR_PCT:
         said += ": lock waits do not explain this curve"
         if measured.waits_unseen:

@@ -88,6 +88,8 @@ def why_open(
     """
     if measured.impossible:
         return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
+    if _of_rates(measured) and measured.of_no_lock:
+        return "the rates are not those of one lock"
     if measured.profile and measured.profile.lost_line and measured.wait_share is None:
         return f"line {measured.profile.lost_line} of the profile cannot be read, and may be the longest wait"
     if too_many := _too_many(measured, shares, asked):

@@ -16,7 +16,14 @@ from lockscale.kernels.build import build, build_folder, built_before, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail, new_warnings
 from lockscale.kernels.config import configure
 from lockscale.kernels.identity import code_of
-from lockscale.kernels.series import Series, apply_beside, chosen_names, read_series, with_on_top
+from lockscale.kernels.series import (
+    Series,
+    apply_beside,
+    chosen_names,
+    farthest_hunk,
+    read_series,
+    with_on_top,
+)
 from lockscale.kernels.source import compiler, find_source, version_in
 from lockscale.measure.count_calls import OBSERVE, sources_of
 from lockscale.programs import need
@@ -52,14 +59,15 @@ def applies(series: Series) -> CheckResult:
     """
     counted = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
     with build_folder(find_source(None, series.base)) as (tree, _):
-        changed = apply_beside(series, tree)
+        changed, farthest = apply_beside(series, tree), farthest_hunk(series, tree)
         apply_beside(counted, tree)
     if series.study in list_studies():
         study = load_whole_study(series.study)
         refuse_unknown_events([series], sources_of(study).trace, fs_type(study.filesystem))
         refuse_unknown_functions(series, sources_of(study).calls)
     files = ", ".join(changed) or "nothing: this arm is the base"
-    return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
+    moved = f" (up to {farthest} lines from where it says)" if farthest else ""
+    return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz{moved}; changes {files}")
 
 
 def has_style(series: Series) -> CheckResult:

@@ -18,7 +18,7 @@ from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
 from lockscale.measure.run_folder import Run, keep_study, new_run
 from lockscale.measure.steadiness import outliers, steady_lines
-from lockscale.measure.study_check import check_study
+from lockscale.measure.study_check import check_study, refuse_by_mkfs
 from lockscale.measure.target import hold_this_machine, refuse_too_large
 from lockscale.measure.target_manycore import machine_in_virtual_time
 from lockscale.measure.target_ssh import refuse_unfit
@@ -173,6 +173,8 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
                 f"{str(folder)!r} contains a space, colon or comma, which kernel builds refuse: move it"
             )
     of_files = (command for command, *_ in fs_type(study.filesystem).versions)
+    if not isinstance(target, SshTarget):
+        refuse_by_mkfs(study)
     for tool in (*(PACKAGE_TOOLS if isinstance(target, SshTarget) else (*TOOLS, *of_files)), "chromium"):
         need(tool)
     if isinstance(target, ManycoreTarget):
