@@ -185,9 +185,7 @@ class FittedColumns:
             how = "none fits; the least bad" if best.misfit else "the least leave-one-out error"
             lines.append(f"  {how} of {n} models; {elsewhere}")
         elif any(one.status == "identified" for one in (*best.reported, *self.landmarks)):
-            lines.append(
-                f"  identified: if {best.model} is the law, and `lockscale compare {table}` tries all"
-            )
+            lines.append(f"  identified: if {best.model} is the law; `lockscale compare {table}` tries all")
         return "\n".join(map(str, lines))
 
 

@@ -250,6 +250,7 @@ def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> int:
     done = _git(["apply", "--verbose", str(patch.resolve())], stage)
     if done.returncode == 0:
         return max((abs(int(lines)) for lines in OFFSET.findall(done.stderr)), default=0)
+    done = _git(["apply", str(patch.resolve())], stage)  # its words without what it searched for
     if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
         why = "is already in this kernel source: drop it, or name a source without it"
     elif _git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:

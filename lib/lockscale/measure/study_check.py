@@ -85,7 +85,7 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
 
 
 def refuse_by_mkfs(study: Study) -> None:
-    """Raises BadInput with what mkfs says of an arm's options, which a guest would say after its kernel's build.
+    """Raises BadInput with what mkfs says of an arm's options, as a guest would after its kernel's build.
 
     Guests run this machine's mkfs, of the same root. A mkfs that cannot try refuses nothing here.
     """
