@@ -16,12 +16,6 @@ from lockscale.text_table import text_table
 from lockscale.tools.seal import UNSEALED
 
 LETTER_WIDTH = 72
-LEGEND = (
-    "promise: the gain if the waits and holds that the patch removes were deleted and nothing else got in "
-    "the way. Published gains can be larger, because waiters also slow down the others. low: 0.95 is a patch "
-    f"that only costs its own code. worth writing: yes from a chance of {SURE:.0%} on, no below "
-    f"{UNLIKELY:.0%}; {IF_IT_LIMITS}: rates do not show that a lock limits them."
-)
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
@@ -54,13 +48,26 @@ def lock_text(answer: LockAnswer) -> str:
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.gains} gains of {answer.patches} published patches\n"
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
-        f"{LEGEND}{_open(answer)}",
+        f"{_legend(answer)}{_open(answer)}",
         _at_its_limit(answer),
         _next(answer),
         _advice(answer),
         f"From {'; '.join(answer.used)}.{not_sealed}",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _legend(answer: LockAnswer) -> str:
+    """What the columns say, as far as this answer has it."""
+    costs = " low: 0.95 is a patch that only costs its own code."
+    limits = f"; {IF_IT_LIMITS}: rates do not show that a lock limits them"
+    return (
+        "promise: the gain if the waits and holds that the patch removes were deleted and nothing else got in "
+        "the way. Published gains can be larger, because waiters also slow down the others."
+        f"{costs if any(f'{one.low:.2f}' == '0.95' for one in answer.candidates) else ''}"
+        f" worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}"
+        f"{limits if any(one.worth == IF_IT_LIMITS for one in answer.candidates) else ''}."
+    )
 
 
 def _open(answer: LockAnswer) -> str:
