@@ -24,7 +24,7 @@ from lockscale.progress import Progress, progress
 from lockscale.scratch import scratch_folder
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
-from lockscale.sim.replicate import Client, cpus
+from lockscale.sim.replicate import OPERATIONS, Client, cpus
 from lockscale.sim.sweep import POINT_KEYS, Point, key_of, plan, sweep, version_of
 
 KIND = "points of lockscale sweep"
@@ -118,7 +118,7 @@ def sweep_points(
     *,
     seed: int = 1,
     replications: int = 5,
-    operations: int = 20_000,
+    operations: int = OPERATIONS,
     client: Client | None = None,
     keep: Path | None = None,
 ) -> list[Point]:

@@ -41,7 +41,7 @@ story = open_story(study, run)
 # %%
 cpus = cpus or fullest_guest(story.rows)
 found = fit_rates(story.rows, story.study, cpus)
-found.comparison
+found.comparison or found.why_none
 
 # %% [markdown]
 # ## One of them by hand

@@ -8,7 +8,13 @@ import pytest
 from tiny_kernel import IALLOC, Kernel, git, text
 
 from lockscale.errors import BadInput
-from lockscale.kernels.series import apply_beside, chosen_series, farthest_hunk, read_series, touched_files
+from lockscale.kernels.series import (
+    apply_beside,
+    apply_with_offset,
+    chosen_series,
+    read_series,
+    touched_files,
+)
 
 
 def test_a_series_gives_the_new_files_and_leaves_the_tree_alone(kernel: Kernel):
@@ -78,12 +84,12 @@ def test_files_come_go_and_move(kernel: Kernel):
 def test_the_same_hunk_further_down_is_taken_and_said_by_how_far(kernel: Kernel):
     kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="changed"))
     series = kernel.series()
-    assert farthest_hunk(series, kernel.tree) == 0
+    assert apply_with_offset(series, kernel.tree)[1] == 0
     path = kernel.tree / "fs/ext4/ialloc.c"
     path.write_text("a point release put\nthree lines\nbefore it\n" + path.read_text())
     got = apply_beside(series, kernel.tree)["fs/ext4/ialloc.c"]
     assert got.decode().endswith(text(IALLOC, l15="changed"))
-    assert farthest_hunk(series, kernel.tree) == 3
+    assert apply_with_offset(series, kernel.tree)[1] == 3
 
 
 def test_a_hunk_that_needs_fuzz_is_refused_though_patch_would_take_it(kernel: Kernel):

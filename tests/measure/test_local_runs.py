@@ -15,8 +15,9 @@ from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.measure import target_local as place_local
 from lockscale.measure.power import detection, earlier_rows, noise_of
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run import run_plan, so_far, time_text
+from lockscale.measure.run import run_plan
 from lockscale.measure.run_folder import Run
+from lockscale.measure.run_progress import so_far, time_text
 from lockscale.measure.target_local import HeldMachine
 from lockscale.programs import need
 from lockscale.scratch import NAME

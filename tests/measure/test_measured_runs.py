@@ -44,7 +44,7 @@ def test_there_is_a_curated_run():
 
 @pytest.mark.slow
 def test_profiled_calls_are_the_sums_over_processors_of_the_raw_profiles(run: Path):
-    rows = read_rows(run / "rows.csv")
+    rows, compared = read_rows(run / "rows.csv"), 0
     for folder in sorted((run / "raw").iterdir()):
         here = step_rows(rows, folder)
         for path in folder.glob("profile-*.txt.gz"):
@@ -52,6 +52,8 @@ def test_profiled_calls_are_the_sums_over_processors_of_the_raw_profiles(run: Pa
             point = here[here.profiled & (here.threads == processes)].set_index("metric").value
             for cost in ftrace_cost.parse(ftrace_cost.split(text_of(path))):
                 assert point[f"{cost.function}.calls"] == cost.count
+                compared += 1
+    assert compared
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ import pytest
 from synthetic_rows import rates
 
 from lockscale import progress as progressing
-from lockscale.measure import run as live
+from lockscale.measure import run_progress as live
 from lockscale.measure.compare_arms import rates as final_rates
-from lockscale.measure.run import Live, so_far
+from lockscale.measure.run_progress import Live, so_far
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ import threading
 
 import pytest
 
-from lockscale.measure import run, run_progress
-from lockscale.measure.run import Live
-from lockscale.measure.run_progress import CpuStarvation, RunProgress
+from lockscale.measure import run_progress
+from lockscale.measure.run_progress import CpuStarvation, Live, RunProgress
 
 
 class Clock:
@@ -23,9 +22,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (run, run_progress):
-        monkeypatch.setattr(module, "time", made)
-    monkeypatch.setattr(run, "tell", lambda _: None)
+    monkeypatch.setattr(run_progress, "time", made)
+    monkeypatch.setattr(run_progress, "tell", lambda _: None)
     return made
 
 

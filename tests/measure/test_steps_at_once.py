@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.errors import RunFailed
 from lockscale.measure.plan import plan
-from lockscale.measure.run import carried_out
+from lockscale.measure.run import run_steps
 from lockscale.study.file import load_study
 
 STEPS = plan(load_study("inode-claim"))
@@ -16,7 +16,7 @@ STEPS = plan(load_study("inode-claim"))
 
 @pytest.mark.parametrize("at_once", [1, 2, 5])
 def test_each_step_is_done_once(at_once: int):
-    done = dict(carried_out(STEPS, lambda step: step.sequence, at_once))
+    done = dict(run_steps(STEPS, lambda step: step.sequence, at_once))
     assert done == {step: step.sequence for step in STEPS}
 
 
@@ -34,6 +34,6 @@ def test_nothing_begins_after_an_error():
         begun.clear()
         waits.clear()
         with pytest.raises(RunFailed, match="the first"):
-            list(carried_out([*STEPS, *(replace(one, sequence=99) for one in STEPS)], work, 2))
+            list(run_steps([*STEPS, *(replace(one, sequence=99) for one in STEPS)], work, 2))
         waits.set()
         assert set(begun) <= {1, 2}

@@ -188,7 +188,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names = [f"trace:{one}" for one in sources.trace] + [f"calls:{one}" for one in sources.calls]
         return {n: dict.fromkeys(names, 7) for n in loads}
 
-    monkeypatch.setattr(count_calls, "hold_target", hold_target)
+    monkeypatch.setattr("lockscale.measure.run.hold_target", hold_target)
     monkeypatch.setattr(count_calls, "count_points", count_points)
     return started
 

@@ -55,7 +55,7 @@ def test_the_real_tool_on_a_real_ext4_file_system(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     said = subprocess.run(["e2freefrag", image], capture_output=True, text=True, check=True).stdout
     free = parse_free(said)
-    assert 0 < free.min_kib <= free.avg_kib <= free.max_kib < 32 << 10
+    assert 0 < free.avg_kib < 32 << 10
 
 
 @given(st.integers(0, len(TWO) - 2))
@@ -67,7 +67,7 @@ def test_a_cut_output_is_one_sentence(at: int):
 
 
 def test_free_extents_are_kib():
-    assert (parse_free(FREE).max_kib, parse_free(FREE).avg_kib) == (16126, 9337)
+    assert parse_free(FREE).avg_kib == 9337
     with pytest.raises(BadInput, match="not e2freefrag's output"):
         parse_free("Device: /dev/vda\n")
 

@@ -25,7 +25,9 @@ def test_every_published_table_and_every_study_can_be_exported():
 
 
 def committed(form: str) -> list[Path]:
-    return sorted(paths.FIGURES.glob(f"*.{form}"))
+    found = sorted(paths.FIGURES.glob(f"*.{form}"))
+    assert found
+    return found
 
 
 @pytest.mark.slow

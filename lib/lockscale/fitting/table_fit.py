@@ -184,7 +184,7 @@ class FittedColumns:
         if n > 1:
             how = "none fits; the least bad" if best.misfit else "the least leave-one-out error"
             lines.append(f"  {how} of {n} models; {elsewhere}")
-        elif any(one.status == "identified" for one in (*best.reported, *self.landmarks)):
+        elif "identified" in [one.status for one in best.reported] + [one.status for one in self.landmarks]:
             lines.append(f"  identified: if {best.model} is the law; `lockscale compare {table}` tries all")
         return "\n".join(map(str, lines))
 

@@ -111,7 +111,7 @@ def _note(series: Series, measured: str) -> str:
 def _on_base(series: Series, cover: str) -> str:
     """A cover is written for the first base, on which its figures were measured; on another it says so."""
     first, line = bases()[0].line, base(series.base).line
-    own = f"Base: Linux {line}.y; every figure here is of Linux {first}.y"
+    own = f"Base: Linux {line}.y; figures are of Linux {first}.y where they name no other"
     return cover if line == first else cover.replace(f"Base: Linux {first}.y", own)
 
 

@@ -68,15 +68,15 @@ def read_series(study: str, arm: str, folder_name: str | None = None, line: str 
         asked = f"{study}/{folder.name}"
         raise BadInput(f"no series {asked} under {paths.KERNEL_PATCHES}{near(asked, _known())}")
     line = chosen_line(line)
-    patches, comments = _listed(folder, line)
-    return Series(study, arm, folder, patches, " ".join(comments), line)
+    patches, unsafe = _listed(folder, line)
+    return Series(study, arm, folder, patches, " ".join(unsafe), line)
 
 
 def _listed(folder: Path, line: str) -> tuple[tuple[Path, ...], list[str]]:
     """The patches that the `series` of a folder lists, its own or another arm's; why they are unsafe."""
     own = folder / f"series.{line}"
     listing = own if own.is_file() else folder / "series"
-    names = [line.strip() for line in read_text(listing).splitlines()]
+    names = [name.strip() for name in read_text(listing).splitlines()]
     unsafe = [_unsafe(name, listing) for name in names if name.startswith("#") and "unsafe" in name.lower()]
     listed = [name for name in names if name and not name.startswith("#")]
     patches = tuple(folder / name for name in listed)
@@ -222,15 +222,11 @@ def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
     git apply takes no fuzz. A series that does not apply, is in already, or is not git am's to take, is
     refused in a sentence.
     """
-    return _applied(series, tree)[0]
+    return apply_with_offset(series, tree)[0]
 
 
-def farthest_hunk(series: Series, tree: Path) -> int:
-    """By how many lines a hunk of `series` lies elsewhere in the pristine `tree` than it says, at most."""
-    return _applied(series, tree)[1]
-
-
-def _applied(series: Series, tree: Path) -> tuple[dict[str, bytes | None], int]:
+def apply_with_offset(series: Series, tree: Path) -> tuple[dict[str, bytes | None], int]:
+    """The same, and by how many lines a hunk lies elsewhere in `tree` than it says, at most."""
     touched = touched_files(series)
     for patch in series.patches:
         read_mail(patch)

@@ -26,7 +26,7 @@ from lockscale.measure.target import Booted
 from lockscale.measure.where_time_went import half_quantum, price_ends, read_system_map, where_time_went
 from lockscale.progress import Progress
 from lockscale.study.file import Study
-from lockscale.tools import lock_events
+from lockscale.tools import ftrace_cost, lock_events
 
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
 
@@ -70,7 +70,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Measur
                     parts.append(price_ends(booted, points[0]))
             if booted.disk and processes in profiled(study, step):
                 # counts need fewer operations than rates, and each costs more
-                fewest = min(items, max(1, asked.operations_per_point // processes))
+                fewest = min(items, asked.counted_each(processes))
                 parts.append(_profiles(machine, replace(points[0], items=fewest), step.cpus, study, session))
             for part in parts if step.iteration % 2 else reversed(parts):
                 session.readings += part
@@ -150,7 +150,7 @@ def _one_load(booted: Booted, point: Point, session: MeasuredBoot, raw: str) -> 
         delta = lock_events.difference(before, after)
         for name in ("lock_slowpath", "lock_pending"):
             whole = point.load.together
-            yield point.reading("lock_events", whole, name, "total", "events", delta[name], False)
+            yield point.reading(lock_events.TOOL, whole, name, "total", "events", delta[name], False)
 
 
 def _profiles(
@@ -159,11 +159,11 @@ def _profiles(
     """The first phase alone under each profiler; its rate says what the profiler costs, no more."""
     asked, test = study.parameters, point.load.operation
     operations = point.processes * point.items
-    yield point.reading("ftrace_cost", test, f"{test}s", "total", "ops", operations, True)
+    yield point.reading(ftrace_cost.TOOL, test, f"{test}s", "total", "ops", operations, True)
     load, *clear = (point.command(phase) for phase in point.load.phases)
     for one in profilers(machine, asked.profilers, cpus, asked.profiled_functions):
         found = profile(machine, one, load, clear, LOAD_TIMEOUT_S)
-        name = "profile" if one.tool == "ftrace_cost" else one.tool
+        name = "profile" if one.tool == ftrace_cost.TOOL else one.tool
         session.raw[f"{name}-{point.processes}"] = found.raw
         for number in found.numbers:
             yield point.reading(one.tool, test, *number, True)

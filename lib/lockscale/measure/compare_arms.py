@@ -27,6 +27,8 @@ from lockscale.measure.significance import (
     unpatched_of,
 )
 from lockscale.study.file import Study
+from lockscale.tools import ftrace_cost
+from lockscale.tools.lock_events import TOOL as LOCK_EVENTS
 
 COUNTED = ["counter", *POINT]
 EXTRA = ["extra", "low", "high", "level_pct", "spread", "repeats", "above", "significant", "origin"]
@@ -41,7 +43,7 @@ def calls_per_operation(rows: pd.DataFrame, function: str) -> pd.DataFrame:
 
     Warm-up blocks are left out. least: what one call more makes of the value.
     """
-    profiled = rows[(rows.tool == "ftrace_cost") & (rows.pair != WARM_UP)]
+    profiled = rows[(rows.tool == ftrace_cost.TOOL) & (rows.pair != WARM_UP)]
     wide = profiled.pivot_table(index=REPEAT, columns="metric", values="value", aggfunc="sum")
     column = f"{function}.calls"
     if column not in wide:
@@ -179,14 +181,14 @@ def rates(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
 
 def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
     """lock_slowpath and lock_pending of each load, arm and point, mean over the A/B repeats."""
-    wanted = rows[(rows.tool == "lock_events") & (rows.pair == "ab")]
+    wanted = rows[(rows.tool == LOCK_EVENTS) & (rows.pair == "ab")]
     table = wanted.pivot_table(index=["test", "arm", *POINT], columns="metric", values="value")
     return table.reset_index().assign(origin=origin_of(rows))
 
 
 def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:
     """Function cost of one arm at one point, summed over its A/B repeats: the columns of S1's table."""
-    here = at_point(rows, "ftrace_cost", arm, cpus, threads)
+    here = at_point(rows, ftrace_cost.TOOL, arm, cpus, threads)
     here = here[here.metric.str.contains(".", regex=False)]
     parts = here.metric.str.rsplit(".", n=1, expand=True)
     table = here.assign(function=parts[0], what=parts[1]).pivot_table(

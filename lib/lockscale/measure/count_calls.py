@@ -7,14 +7,13 @@ is measured, for a prediction of the others, in `base`; both with journal and pr
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
-from lockscale.files import locked, now_utc, write_json
+from lockscale.files import now_utc
 from lockscale.filesystems import Options, fs_type
-from lockscale.kernels.series import refuse_unsafe
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine, Write, must, must_all
@@ -23,12 +22,11 @@ from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
 from lockscale.measure.plan import Step, plan, profiled
 from lockscale.measure.profiling import with_one_cpu_online
-from lockscale.measure.resume import open_journal, refuse_other
-from lockscale.measure.rows import Row, read_rows, write_rows
-from lockscale.measure.run import Work, carry_out
+from lockscale.measure.rows import Row, read_rows
+from lockscale.measure.run import Work, measure_apart
 from lockscale.measure.run_folder import Run, read_provenance
-from lockscale.measure.target import Booted, hold_target
-from lockscale.progress import Progress, progress
+from lockscale.measure.target import Booted
+from lockscale.progress import Progress
 from lockscale.study.checks import Counter
 from lockscale.study.file import LocalTarget, ManycoreTarget, Study, Target
 from lockscale.tools import event_counts, ftrace_cost, lock_stat
@@ -181,23 +179,11 @@ def count_steps(
 
     into: a folder of `run`, laid out like a run.
     """
-    arms = [arm for arm in study.arms if any(step.arm == arm.name for step in steps)]
-    for arm in arms:
-        refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
-    into.folder.mkdir(parents=True, exist_ok=True)
-    with locked(into.folder / "lock", f"counts of run {run.id}"):
-        journal = open_journal(into, study)
-        with hold_target(run, study.model_copy(update={"arms": arms}), target, sources.kind) as held:
-            refuse_other(journal, steps, held.label)
-            write_json(into.provenance, {"run": run.id, "origin": held.origin, **held.describe()})
-            work = Work(run, study, held, journal)
-            with progress(f"count {study.name} on {held.label}", len(steps)) as shown:
-                for step, one in carry_out(
-                    work, steps, shown, lambda *given: _counted(work, sources, *given)
-                ):
-                    journal.add(step, rows=[asdict(row) for row in one.given], wall_s=round(one.wall_s, 1))
-        write_rows(into.rows, journal.rows(steps))
-    return into.rows
+    return measure_apart(
+        into, run, study, target, steps, f"count {study.name}",
+        lambda work, *given: _counted(work, sources, *given), lambda work, step, done: done.given,
+        kind=sources.kind,
+    )  # fmt: skip
 
 
 def steps_of(study: Study) -> list[Step]:
@@ -210,7 +196,7 @@ def _counted(work: Work, sources: Sources, step: Step, booted: Booted, shown: Pr
     """One boot of one arm's observe kernel: every source of every counter at every point."""
     study, started = work.study, now_utc()
     load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
-    items = {n: max(1, study.parameters.operations_per_point // n) for n in step.processes}
+    items = {n: study.parameters.counted_each(n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
     assert booted.disk is not None, "a target that boots kernels needs a disk to format"
     options = study.options_of(step.arm)

@@ -6,19 +6,13 @@ On a target whose rates count: from them a run predicts every other arm. They li
 measures the unpatched arm again, in its turn.
 """
 
-from dataclasses import asdict
-
 import pandas as pd
 
-from lockscale.files import locked, write_json
 from lockscale.measure.arm_boot import measure
 from lockscale.measure.plan import Step
-from lockscale.measure.resume import open_journal, refuse_other, says_how_to_go_on
-from lockscale.measure.rows import read_rows, write_rows
-from lockscale.measure.run import Work, carry_out, rows_of
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run import measure_apart, rows_of
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import hold_target
-from lockscale.progress import progress
 from lockscale.study.file import ManycoreTarget, Study, Target
 
 MOST_BOOTS = 2
@@ -44,22 +38,11 @@ def measure_first_arm(run: Run, study: Study, target: Target) -> pd.DataFrame | 
     """
     if not isinstance(target, ManycoreTarget) or run.journal.is_file():
         return read_first_rates(run)
-    into, steps = first_rates_of(run), first_rate_steps(study)
-    into.folder.mkdir(parents=True, exist_ok=True)
-    alone = study.model_copy(update={"arms": [study.unpatched]})
-    with locked(into.folder / "lock", f"first rates of run {run.id}"), says_how_to_go_on(run):
-        journal = open_journal(into, study)
-        with hold_target(run, alone, target) as held:
-            refuse_other(journal, steps, held.label)
-            write_json(into.provenance, {"run": run.id, "origin": held.origin, **held.describe()})
-            work = Work(run, study, held, journal)
-            with progress(f"first rates of {study.unpatched.name} on {held.label}", len(steps)) as shown:
-                for step, done in carry_out(
-                    work, steps, shown, lambda step, booted, told: measure(booted, study, step, told)
-                ):
-                    rows = [asdict(row) for row in rows_of(work, step, done)]
-                    journal.add(step, rows=rows, wall_s=round(done.wall_s, 1))
-        write_rows(into.rows, journal.rows(steps))
+    what = f"first rates of {study.unpatched.name}"
+    measure_apart(
+        first_rates_of(run), run, study, target, first_rate_steps(study), what,
+        lambda work, step, booted, told: measure(booted, work.study, step, told), rows_of,
+    )  # fmt: skip
     return read_first_rates(run)
 
 

@@ -16,6 +16,7 @@ from lockscale.measure.rows import of_all_processes
 from lockscale.measure.run_folder import Run
 from lockscale.measure.significance import Array, innermost
 from lockscale.study.file import ProfilerName
+from lockscale.tools import perf_lock
 from lockscale.tools.parsed_rows import Number
 from lockscale.tools.perf_record import Folded, merge, read_folded
 from lockscale.tools.registry import PROFILERS
@@ -119,7 +120,7 @@ def lock_waits(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.Data
     Empty where the run has no profile of perf lock at this point. A lock that one repeat does not have
     among its longest counts there as not waited for.
     """
-    here = at_point(rows, "perf_lock", arm, cpus, threads)
+    here = at_point(rows, perf_lock.TOOL, arm, cpus, threads)
     here = here[here.metric.str.contains(" ")]  # a caller, `<type> <function>.<what>`; the sums have none
     parts = here.metric.str.rsplit(".", n=1, expand=True) if len(here) else pd.DataFrame({0: [], 1: []})
     here = here.assign(lock=parts[0], what=parts[1])

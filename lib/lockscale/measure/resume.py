@@ -44,7 +44,7 @@ class _Line(pydantic.BaseModel):
 
 @dataclass
 class Journal:
-    """Step -> what it gave: `rows`, `as_found`, `build_id`, `label`, `wall_s` and `study_sha256`."""
+    """Step -> what it gave: `rows`, `as_found`, `wall_s` and `study_sha256`."""
 
     path: Path
     study_sha256: str

@@ -16,6 +16,7 @@ import pandas as pd
 from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of, write_json, write_text
 from lockscale.measure.run_folder import rows_sha256
+from lockscale.tools import ftrace_cost
 
 Origin = Literal["published", "simulated", "qemu", "virtual", "vm", "hardware"]
 """virtual: a real kernel in virtual time. vm: on a virtual machine of which no more is known."""
@@ -162,8 +163,11 @@ def operation_of(rows: pd.DataFrame) -> str:
 
     A run's first load is of its study's own workload, whose first phase is the operation.
     """
-    profiled, rated = rows.test[rows.tool == "ftrace_cost"], rows.test[rows.metric == "rate"]
-    return next((str(one.iloc[0]) for one in (profiled, rated) if len(one)), "create")
+    profiled, rated = rows.test[rows.tool == ftrace_cost.TOOL], rows.test[rows.metric == "rate"]
+    found = next((one for one in (profiled, rated) if len(one)), None)
+    if found is None:
+        raise BadInput("the rows have neither a rate nor a profile: give those of a run that has measured")
+    return str(found.iloc[0])
 
 
 def of_all_processes(rows: pd.DataFrame, test: str = "", metrics: Sequence[str] = ("rate",)) -> pd.DataFrame:

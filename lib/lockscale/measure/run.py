@@ -7,21 +7,19 @@ measured so far is shown, with the time left.
 
 import concurrent.futures
 import gzip
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import pandas as pd
-
-from lockscale.files import locked, now_utc, write_bytes
+from lockscale.files import locked, now_utc, write_bytes, write_json
+from lockscale.kernels.base import RATE
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure import provenance
 from lockscale.measure.arm_boot import MeasuredBoot, measure
-from lockscale.measure.plan import WARM_UP, Step, plan
+from lockscale.measure.plan import Step, plan
 from lockscale.measure.resume import (
     Journal,
     open_journal,
@@ -30,32 +28,32 @@ from lockscale.measure.resume import (
     says_how_to_go_on,
     step_seconds,
 )
-from lockscale.measure.rows import STATISTICS, Row, operation_of, write_rows
+from lockscale.measure.rows import Row, write_rows
 from lockscale.measure.run_folder import Run
-from lockscale.measure.run_progress import RunProgress
+from lockscale.measure.run_progress import Live, RunProgress
 from lockscale.measure.target import Booted, HeldTarget, hold_target
-from lockscale.progress import Progress, progress, tell, updated_table
+from lockscale.progress import Progress, progress
 from lockscale.study.file import Study, Target
 
 T = TypeVar("T")
 
 
-def carried_out(steps: Sequence[Step], work: Callable[[Step], T], at_once: int) -> Iterator[tuple[Step, T]]:
-    """Each step with what `work` gave of it, as soon as it is done; at most `at_once` run.
+def run_steps(steps: Sequence[Step], do: Callable[[Step], T], at_once: int) -> Iterator[tuple[Step, T]]:
+    """Each step with what `do` gave of it, as soon as it is done; at most `at_once` run.
 
     The first error ends it: no further step begins, and whoever holds the target ends those that run.
     """
     if at_once == 1:
-        yield from ((step, work(step)) for step in steps)
+        yield from ((step, do(step)) for step in steps)
         return
     ended = threading.Event()
 
     def begin(step: Step) -> list[T]:
-        """What work gives; nothing where another step failed: its thread would take this one at once."""
+        """What it gives; nothing where another step failed: its thread would take this one at once."""
         if ended.is_set():
             return []
         try:
-            return [work(step)]
+            return [do(step)]
         except BaseException:
             ended.set()
             raise
@@ -99,97 +97,6 @@ class _Share:
 
     def update(self, done: float, note: str = "") -> None:
         self.whole.tell(self.step, (done + 1) / (len(self.step.processes) + 2), note)
-
-
-AA = " (A/A)"
-OWN_STEPS = 3
-"""So many steps of this run are enough to say how long the others take; earlier runs no longer count."""
-
-
-def so_far(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rates by cpus and threads (index) and arm (columns): mean, standard deviation (repeats).
-
-    Of the operation that the rows say. Text for a person; empty before the first rate. Of each load the
-    rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
-    """
-    frame = pd.DataFrame(list(rows))
-    measured = frame[(frame.metric == "rate") & (frame.pair != WARM_UP)] if len(frame) else frame
-    if measured.empty:
-        return pd.DataFrame()
-    rates = measured[measured.test == operation_of(frame)]
-    named = next((name for name in STATISTICS if (rates.statistic == name).any()), "")
-    rates = rates[rates.statistic == named]
-    if rates.empty:
-        return pd.DataFrame()
-    rates = rates.assign(arm=rates.arm.where(rates.pair == "ab", rates.arm + AA))
-    grouped = rates.groupby(["cpus", "threads", "arm"]).value.agg(["mean", "std", "count"])
-    said = [_cell(*row) for row in grouped.itertuples(index=False)]
-    return pd.Series(said, index=grouped.index).unstack("arm", fill_value="")
-
-
-def _cell(mean: float, sd: float, count: int) -> str:
-    spread = f", sd {100 * sd / mean:.1f}%" if count > 1 and mean else ""
-    return f"{mean:,.0f}/s{spread} ({count})"
-
-
-def time_text(seconds: float) -> str:
-    """A duration as a person says it: 40 s, 12 min, 3.5 h."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-SURE_AFTER_S = 10.0
-"""A part of the first step that took less tells nothing of the rest."""
-
-
-class Live:
-    """The table of one run, shown anew after each step; in a notebook in its place."""
-
-    def __init__(self, steps_s: Sequence[float], left: int, at_once: int = 1) -> None:
-        self.earlier_s, self.at_once = list(steps_s), at_once
-        self.own_s: list[float] = []
-        self.left, self.begun_s, self.since_s = left, time.monotonic(), time.monotonic()
-        self.parts, self.parts_s = 0.0, 0.0
-        self.show = updated_table()
-        self.said(left)
-
-    def said(self, left: int) -> None:
-        """How long the steps that are left will take, before they start."""
-        if left and self.earlier_s:
-            sure = f"from {len(self.earlier_s)} earlier ones"
-            tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
-        elif left:
-            tell(f"{left} steps to do; their time is known after the first")
-
-    def left_s(self, left: int) -> float:
-        """Seconds for `left` steps: from this run's own once there are OWN_STEPS, else from all known."""
-        known_s = self.own_s if len(self.own_s) >= OWN_STEPS else [*self.earlier_s, *self.own_s]
-        return math.ceil(left / self.at_once) * sum(known_s) / len(known_s)
-
-    def now_left(self, begun: float) -> str:
-        """The end of a line amid a step; begun: how many steps this run has behind it, with parts of them.
-
-        Before any step is known, as much again as the parts took that are over.
-        """
-        now_s = time.monotonic()
-        if self.left and (self.own_s or self.earlier_s):
-            later_s = self.left_s(self.left - 1)
-            left_s = max(later_s, self.left_s(self.left) - (now_s - self.since_s))
-            return f", about {time_text(left_s)} left" if left_s else ", longer than any step before"
-        if begun != self.parts:
-            self.parts, self.parts_s = begun, now_s - self.begun_s
-        if self.left and begun > 0 and self.parts_s > SURE_AFTER_S:
-            return f", perhaps {time_text(self.parts_s * (self.left - begun) / begun)} left"
-        return ""
-
-    def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
-        """One more step, which took `wall_s`; rows of all steps so far."""
-        self.own_s.append(wall_s)
-        self.left, self.since_s = left, time.monotonic()
-        steps = "1 step" if left == 1 else f"{left} steps"
-        ending = f"{steps} left, about {time_text(self.left_s(left))}" if left else "all steps are done"
-        self.show(so_far(rows), ending)
 
 
 def run_plan(run: Run, study: Study, target: Target) -> Path:
@@ -264,9 +171,44 @@ def carry_out(
     told = RunProgress(shown, lambda done: time_left(done - before), work.held.threads, work.study.name)
     shares = Shares(told, before)
     with told:
-        for step, done in carried_out(left, boot, work.held.at_once):
+        for step, done in run_steps(left, boot, work.held.at_once):
             yield step, done
             shares.tell(step, 1, "")
+
+
+def measure_apart(
+    into: Run,
+    run: Run,
+    study: Study,
+    target: Target,
+    steps: Sequence[Step],
+    what: str,
+    measured: Callable[[Work, Step, Booted, Progress], T],
+    rows_of_step: Callable[[Work, Step, Done[T]], Sequence[Row]],
+    *,
+    kind: str = RATE,
+) -> Path:
+    """Carry out what is left of `steps` into a folder of `run` that is laid out like a run; its rows.
+
+    what: for whoever reads the progress, before the target's name. kind: of the kernels, of which only the
+    steps' arms are built.
+    """
+    arms = [arm for arm in study.arms if any(step.arm == arm.name for step in steps)]
+    for arm in arms:
+        refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
+    into.folder.mkdir(parents=True, exist_ok=True)
+    with locked(into.folder / "lock", f"{into.folder.name} of run {run.id}"), says_how_to_go_on(run):
+        journal = open_journal(into, study)
+        with hold_target(run, study.model_copy(update={"arms": arms}), target, kind) as held:
+            refuse_other(journal, steps, held.label)
+            write_json(into.provenance, {"run": run.id, "origin": held.origin, **held.describe()})
+            work = Work(run, study, held, journal)
+            with progress(f"{what} on {held.label}", len(steps)) as shown:
+                for step, done in carry_out(work, steps, shown, lambda *on: measured(work, *on)):
+                    rows = [asdict(row) for row in rows_of_step(work, step, done)]
+                    journal.add(step, rows=rows, wall_s=round(done.wall_s, 1))
+        write_rows(into.rows, journal.rows(steps))
+    return into.rows
 
 
 def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s: list[float]) -> None:
@@ -286,20 +228,20 @@ def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s:
 
 def _keep(work: Work, step: Step, done: Done[MeasuredBoot], said: dict[str, Any]) -> None:
     """Put what it gave on disk: its journal line, written last, holds its rows."""
-    session = done.given
-    for name, text in session.raw.items():
+    boot = done.given
+    for name, text in boot.raw.items():
         kept = gzip.compress(work.held.scrub(text).encode(), mtime=0)
         write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)
-    provenance.add_session(said, work.run, step.name, session)
+    provenance.add_session(said, work.run, step.name, boot)
     rows = [asdict(row) for row in rows_of(work, step, done)]
     work.journal.add(step, rows=rows, as_found=said["as_found"][step.name], wall_s=round(done.wall_s, 1))
 
 
 def rows_of(work: Work, step: Step, done: Done[MeasuredBoot]) -> list[Row]:
     """Each reading of one boot, with what all rows of it have in common."""
-    session = done.given
+    boot = done.given
     common, release = work.fields_of(step, done.booted, done.started_utc), done.booted.release
-    versions = {session.tool: session.tool_version}
+    versions = {boot.tool: boot.tool_version}
     return [
-        Row(**common, **asdict(one), tool_version=versions.get(one.tool, release)) for one in session.readings
+        Row(**common, **asdict(one), tool_version=versions.get(one.tool, release)) for one in boot.readings
     ]

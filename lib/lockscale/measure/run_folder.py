@@ -20,6 +20,7 @@ from lockscale.files import (
     sync_folder,
     write_json,
 )
+from lockscale.progress import tell
 from lockscale.study.file import Study
 from lockscale.study.mistakes import why_of
 from lockscale.study.parameters import with_current_names
@@ -113,10 +114,11 @@ def read_prediction(run: "Run") -> dict[str, Any]:
 
 
 def names_kernels(folder: Path) -> bool:
-    """Whether it was measured on kernels of ours, by its provenance; a damaged one names none."""
+    """Whether it was measured on kernels of ours, by its provenance; of a damaged one it is said why not."""
     try:
         return bool(read_provenance(folder)["kernels"])
-    except BadInput:
+    except BadInput as damaged:
+        tell(f"warning: run {folder.name} is left out, and an older one may be taken: {damaged}")
         return False
 
 

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""A plan that takes hours is never silent: where it is, how long the rest takes, whether it starves."""
+"""A plan that takes hours is never silent: where it is, its rates so far, how long the rest takes, whether it
+starves.
+"""
 
+import math
 import threading
 import time
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import pandas as pd
 
 from lockscale.machines.run_delay import Times, share_waited
-from lockscale.progress import Progress, tell
+from lockscale.measure.plan import WARM_UP
+from lockscale.measure.rows import STATISTICS, operation_of
+from lockscale.progress import Progress, tell, updated_table
 
 TELL_EVERY_S = 10.0
 LOOK_EVERY_S = 60.0
@@ -79,3 +86,94 @@ def starved_text(share: float, took_s: float, study: str) -> str:
         f"were runnable, so a point takes {slower:.1f} times as long (rates do not change): stop other work "
         f"here, or start a run of fewer points (lockscale study run {study} --short, or -p guests=...)"
     )
+
+
+AA = " (A/A)"
+OWN_STEPS = 3
+"""So many steps of this run are enough to say how long the others take; earlier runs no longer count."""
+
+
+def so_far(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rates by cpus and threads (index) and arm (columns): mean, standard deviation (repeats).
+
+    Of the operation that the rows say. Text for a person; empty before the first rate. Of each load the
+    rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
+    """
+    frame = pd.DataFrame(list(rows))
+    measured = frame[(frame.metric == "rate") & (frame.pair != WARM_UP)] if len(frame) else frame
+    if measured.empty:
+        return pd.DataFrame()
+    rates = measured[measured.test == operation_of(frame)]
+    named = next((name for name in STATISTICS if (rates.statistic == name).any()), "")
+    rates = rates[rates.statistic == named]
+    if rates.empty:
+        return pd.DataFrame()
+    rates = rates.assign(arm=rates.arm.where(rates.pair == "ab", rates.arm + AA))
+    grouped = rates.groupby(["cpus", "threads", "arm"]).value.agg(["mean", "std", "count"])
+    said = [_cell(*row) for row in grouped.itertuples(index=False)]
+    return pd.Series(said, index=grouped.index).unstack("arm", fill_value="")
+
+
+def _cell(mean: float, sd: float, count: int) -> str:
+    spread = f", sd {100 * sd / mean:.1f}%" if count > 1 and mean else ""
+    return f"{mean:,.0f}/s{spread} ({count})"
+
+
+def time_text(seconds: float) -> str:
+    """A duration as a person says it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+SURE_AFTER_S = 10.0
+"""A part of the first step that took less tells nothing of the rest."""
+
+
+class Live:
+    """The table of one run, shown anew after each step; in a notebook in its place."""
+
+    def __init__(self, steps_s: Sequence[float], left: int, at_once: int = 1) -> None:
+        self.earlier_s, self.at_once = list(steps_s), at_once
+        self.own_s: list[float] = []
+        self.left, self.begun_s, self.since_s = left, time.monotonic(), time.monotonic()
+        self.parts, self.parts_s = 0.0, 0.0
+        self.show = updated_table()
+        self.said(left)
+
+    def said(self, left: int) -> None:
+        """How long the steps that are left will take, before they start."""
+        if left and self.earlier_s:
+            sure = f"from {len(self.earlier_s)} earlier ones"
+            tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
+        elif left:
+            tell(f"{left} steps to do; their time is known after the first")
+
+    def left_s(self, left: int) -> float:
+        """Seconds for `left` steps: from this run's own once there are OWN_STEPS, else from all known."""
+        known_s = self.own_s if len(self.own_s) >= OWN_STEPS else [*self.earlier_s, *self.own_s]
+        return math.ceil(left / self.at_once) * sum(known_s) / len(known_s)
+
+    def now_left(self, begun: float) -> str:
+        """The end of a line amid a step; begun: how many steps this run has behind it, with parts of them.
+
+        Before any step is known, as much again as the parts took that are over.
+        """
+        now_s = time.monotonic()
+        if self.left and (self.own_s or self.earlier_s):
+            later_s = self.left_s(self.left - 1)
+            left_s = max(later_s, self.left_s(self.left) - (now_s - self.since_s))
+            return f", about {time_text(left_s)} left" if left_s else ", longer than any step before"
+        if begun != self.parts:
+            self.parts, self.parts_s = begun, now_s - self.begun_s
+        if self.left and begun > 0 and self.parts_s > SURE_AFTER_S:
+            return f", perhaps {time_text(self.parts_s * (self.left - begun) / begun)} left"
+        return ""
+
+    def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
+        """One more step, which took `wall_s`; rows of all steps so far."""
+        self.own_s.append(wall_s)
+        self.left, self.since_s = left, time.monotonic()
+        steps = "1 step" if left == 1 else f"{left} steps"
+        ending = f"{steps} left, about {time_text(self.left_s(left))}" if left else "all steps are done"
+        self.show(so_far(rows), ending)

@@ -19,8 +19,8 @@ from lockscale.sim import load_model
 from lockscale.study.file import Study
 from lockscale.study.mistakes import told_of
 from lockscale.study.tables import beside, study_tables
+from lockscale.tools import ftrace_cost
 
-PROFILER = "ftrace_cost"
 TRIED_ON_BYTES = 16 << 30  # of a file with nothing in it: as large as any guest's disk
 
 
@@ -31,8 +31,10 @@ def refuse_unprovable(study: Study) -> None:
     compare the A/A pair, and are the proof where no observe kernel runs.
     """
     file, profiled = f"{study.name}.yaml", study.parameters.profiled_functions
-    if PROFILER not in study.parameters.profilers:
-        raise BadInput(f"{file}: profilers lacks {PROFILER}, which counts the calls of the counter: add it")
+    if ftrace_cost.TOOL not in study.parameters.profilers:
+        raise BadInput(
+            f"{file}: profilers lacks {ftrace_cost.TOOL}, which counts calls of the counter: add it"
+        )
     known = observed_counters(study)
     if study.counter not in known and not _matched(study.counter, profiled):
         listed = ", ".join(known) or "none"

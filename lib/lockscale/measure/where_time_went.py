@@ -14,7 +14,7 @@ from lockscale.machines.machine import must
 from lockscale.machines.virtual_time import MovedLine, Section, refuse_broken, with_setting
 from lockscale.measure.load import LOAD_TIMEOUT_S, Point, Reading
 from lockscale.measure.plan import WARM_UP
-from lockscale.measure.rows import of_all_processes
+from lockscale.measure.rows import STATISTICS, of_all_processes
 from lockscale.measure.target import Booted
 from lockscale.study.file import Study
 from lockscale.study.target_file import HALF_QUANTUM
@@ -112,7 +112,7 @@ def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Itera
     for section in booted.virtual_time.sections(known):
         refuse_broken(section, f"{setting}, {point.processes} processes")
     for row in point.load.parse(said).rows:
-        if row.metric == "rate" and row.statistic in ("total", "slowest_rank"):
+        if row.metric == "rate" and row.statistic in STATISTICS:
             yield point.reading(TOOL, row.test, metric, row.statistic, row.unit, row.value, False)
 
 
@@ -129,14 +129,14 @@ def price_ends(booted: Booted, point: Point) -> Iterator[Reading]:
             yield from at_setting(booted, point, setting, f"{AT_PRICE}{setting}")
 
 
-POINT = ["arm", "test", "cpus", "threads"]
+ARM_POINT = ["arm", "test", "cpus", "threads"]
 MOVED = ["moves_per_op", "occupied_pct", "queued_pct"]
 
 
 def time_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a point: in percent, where the time of all CPUs went; empty for another kind of target."""
     here = rows[(rows.tool == TOOL) & rows.metric.str.startswith(SHARE) & (rows.pair != WARM_UP)]
-    wide = here.pivot_table(index=POINT, columns="metric", values="value").rename(
+    wide = here.pivot_table(index=ARM_POINT, columns="metric", values="value").rename(
         columns=lambda x: x[len(SHARE) :]
     )
     return (100 * wide).round(1).add_suffix("_pct").reset_index()
@@ -152,15 +152,17 @@ def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
     here = rows[(rows.tool == TOOL) & (rows.pair != WARM_UP)]
     lines = here[here.metric.str.startswith(LINE)]
     if lines.empty:
-        return pd.DataFrame(columns=[*POINT, "function", *MOVED])
-    section_ns = here[(here.metric == "section") & (here.statistic == "virtual")].groupby(POINT).value.mean()
+        return pd.DataFrame(columns=[*ARM_POINT, "function", *MOVED])
+    section_ns = (
+        here[(here.metric == "section") & (here.statistic == "virtual")].groupby(ARM_POINT).value.mean()
+    )
     rated = rows[(rows.metric == "rate") & (rows.pair != WARM_UP)]  # a tool without marks has one section
     lines = lines[lines.test.isin(rated.test)]
     if lines.empty:
-        return pd.DataFrame(columns=[*POINT, "function", *MOVED])
+        return pd.DataFrame(columns=[*ARM_POINT, "function", *MOVED])
     rates = pd.concat([of_all_processes(rated, test) for test in sorted(set(lines.test))])
-    wide = lines.pivot_table(index=[*POINT, "metric"], columns="statistic", values="value")
-    rated_per_s = rates.groupby(POINT).value.mean()
+    wide = lines.pivot_table(index=[*ARM_POINT, "metric"], columns="statistic", values="value")
+    rated_per_s = rates.groupby(ARM_POINT).value.mean()
     point = wide.droplevel("metric").index
     ns, operations = section_ns.loc[point].to_numpy(), (section_ns * rated_per_s / 1e9).loc[point].to_numpy()
     found = pd.DataFrame(
@@ -171,7 +173,7 @@ def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
         }
     ).reset_index()
     found["function"] = found.metric.str.removeprefix(LINE)
-    columns, order = [*POINT, "function", *MOVED], [*POINT, "occupied_pct"]
+    columns, order = [*ARM_POINT, "function", *MOVED], [*ARM_POINT, "occupied_pct"]
     return found.sort_values(order, ascending=[True] * 4 + [False], ignore_index=True)[columns]
 
 
@@ -185,7 +187,7 @@ def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
     if not tests:
         return pd.DataFrame()
     rated = pd.concat([of_all_processes(pair, test, ("rate", HALF)) for test in tests])
-    by_load = rated.set_index([*POINT, "iteration", "statistic"])
+    by_load = rated.set_index([*ARM_POINT, "iteration", "statistic"])
     whole, half = by_load[by_load.metric == "rate"].value, by_load[by_load.metric == HALF].value
     both = pd.concat([whole, half], axis=1, keys=["rate_per_s", "half_quantum_per_s"], join="inner")
     both["change_pct"] = (100 * (both.half_quantum_per_s / both.rate_per_s - 1)).round(2)

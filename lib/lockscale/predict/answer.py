@@ -119,7 +119,8 @@ class Answer:
         return asdict(self)
 
 
-LEAST_GAIN = 1.05  # assumed: what a patch's own code may cost again (left.OWN_WORK); less is not worth one
+OWN_WORK = 1.05  # assumed: by what a patch's own code may change an operation
+LEAST_GAIN = OWN_WORK  # so much it may cost again: less is not worth a patch
 
 
 def gains_over(low: float, high: float, unpatched: float, *, is_time: bool = False) -> tuple[float, float]:
@@ -141,7 +142,7 @@ def creates_per_s(
     return Predicted(arm, threads, "create_rate", "creates/s", value, *interval, naive, said)
 
 
-def worth_writing(least: float, most: float) -> str:
+def worth_by_interval(least: float, most: float) -> str:
     """Of a gain's interval: `yes` where all of it is above LEAST_GAIN, `no` where all is below."""
     return "yes" if least > LEAST_GAIN else "no" if most < LEAST_GAIN else "not known"
 
@@ -149,7 +150,7 @@ def worth_writing(least: float, most: float) -> str:
 def idea_by_gain(arm: str, gain: tuple[float, float], threads: int, argument: str = "") -> Idea:
     """Worth writing by its gain over the unpatched side; the argument stands behind the gain."""
     why = f"{gain[0]:.2f} to {gain[1]:.2f} times the unpatched rate at {threads}"
-    return Idea(arm, worth_writing(*gain), f"{why}: {argument}" if argument else why)
+    return Idea(arm, worth_by_interval(*gain), f"{why}: {argument}" if argument else why)
 
 
 STATUSES = (

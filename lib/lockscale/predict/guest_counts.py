@@ -135,7 +135,7 @@ class _Teller:
 
     def _row(self, told: Told, arm: str, cpus: int, n: int, rng: np.random.Generator) -> dict[str, Any]:
         asked = self.study.parameters
-        made, case = n * max(1, asked.operations_per_point // n), self.cases(n)
+        made, case = n * asked.counted_each(n), self.cases(n)
 
         def seen(node: int) -> list[Chances]:
             found = runs(case, case.arms[arm], n, node, made, asked.seed)

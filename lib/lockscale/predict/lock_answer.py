@@ -31,7 +31,7 @@ from lockscale.predict.lock_verdict import (
     held_over,
     match_patch,
     why_open,
-    worth_writing,
+    worth_by_chance,
 )
 from lockscale.predict.next_bottleneck import NextLimit, next_limits
 from lockscale.predict.one_lock import OneLock, from_rates, from_wait_share, off_by_pct
@@ -217,7 +217,7 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
         value=gain.value,
         high=gain.high,
         chance=gain.worth,
-        worth=worth_writing(measured, gain.worth, why),
+        worth=worth_by_chance(measured, gain.worth, why),
         open=why,
         next_limit=following,
     )

@@ -62,8 +62,8 @@ def _legend(answer: LockAnswer) -> str:
     costs = " low: 0.95 is a patch that only costs its own code."
     limits = f"; {IF_IT_LIMITS}: rates do not show that a lock limits them"
     return (
-        "promise: the gain if the waits and holds that the patch removes were deleted and nothing else got in "
-        "the way. Published gains can be larger, because waiters also slow down the others."
+        "promise: the gain if the waits and holds that the patch removes were deleted and nothing else got "
+        "in the way. Published gains can be larger, because waiters also slow down the others."
         f"{costs if any(f'{one.low:.2f}' == '0.95' for one in answer.candidates) else ''}"
         f" worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}"
         f"{limits if any(one.worth == IF_IT_LIMITS for one in answer.candidates) else ''}."

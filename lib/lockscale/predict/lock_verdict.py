@@ -62,7 +62,7 @@ def _spared(change: Change, match: Match) -> Match:
     return spared
 
 
-def worth_writing(measured: UnpatchedData, chance: float, why_not_known: str) -> str:
+def worth_by_chance(measured: UnpatchedData, chance: float, why_not_known: str) -> str:
     """By how likely it is that the gain pays for the patch's own code; of rates alone a yes has a condition.
 
     why_not_known: of why_open().

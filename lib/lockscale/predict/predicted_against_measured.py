@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from lockscale.measure.compare_arms import counted, extra_calls, proof_of, rate_
 from lockscale.measure.rows import is_benchmark, origin_of
 from lockscale.predict.discrepancy import JudgedGain, spread_of
 from lockscale.predict.gain_interval import GainsSimulated
-from lockscale.predict.posterior import Floats
 from lockscale.queueing.compare import Comparison
 from lockscale.sim.results import mean_interval, rate_interval
 from lockscale.study.file import Study
@@ -41,10 +40,11 @@ class Fitted:
 
     column: Column
     comparison: Comparison | None
+    why_none: str = ""
 
 
 def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
-    """The upstream arm's rates on a guest of `cpus` CPUs. Raises BadInput where none were measured."""
+    """The patched arm's rates on a guest of `cpus` CPUs. Raises BadInput where none were measured."""
     arm = study.patched.name
     repeats = rate_repeats(rows)
     here = repeats[(repeats.arm == arm) & (repeats.cpus == cpus)]
@@ -65,8 +65,8 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
     )
     try:
         return Fitted(column, compare_column(column))
-    except BadInput:
-        return Fitted(column, None)
+    except BadInput as refused:
+        return Fitted(column, None, str(refused))
 
 
 def fullest_guest(rows: pd.DataFrame) -> int:
@@ -217,66 +217,67 @@ def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     said = prediction.get("run")
     if said is None:
         return pd.DataFrame(columns=GAINS)
-    repeats = rate_repeats(rows)
+    measured = measured_gains(rows, said["unpatched"])
+    judged = ((one, measured.get((one["arm"], one["cpus"], one["threads"]))) for one in said["gains"])
+    return pd.DataFrame([_gain_judged(one, gain) for one, gain in judged if gain], columns=GAINS)
+
+
+class MeasuredGain(NamedTuple):
+    """Mean over mean, least over most, and most over least of the repeats; of the fewer of the two sides."""
+
+    value: float
+    low: float
+    high: float
+    repeats: int
+
+
+def measured_gains(rows: pd.DataFrame, unpatched: str) -> dict[tuple[str, int, int], MeasuredGain]:
+    """By arm, CPUs and processes, of each arm over the unpatched one at the same point."""
     by_point = {
         (str(arm), int(str(cpus)), int(str(n))): of.value
-        for (arm, cpus, n), of in repeats.groupby(["arm", "cpus", "threads"])
+        for (arm, cpus, n), of in rate_repeats(rows).groupby(["arm", "cpus", "threads"])
     }
-    found = []
-    for one in said["gains"]:
-        point = one["cpus"], one["threads"]
-        patched, unpatched = (by_point.get((arm, *point)) for arm in (one["arm"], said["unpatched"]))
-        if patched is not None and unpatched is not None:
-            found.append(_gain_judged(one, patched, unpatched))
-    return pd.DataFrame(found, columns=GAINS)
+    return {
+        at: measured_gain(of, by_point[(unpatched, *at[1:])])
+        for at, of in by_point.items()
+        if (unpatched, *at[1:]) in by_point
+    }
 
 
-def measured_gain(patched: "pd.Series[float]", unpatched: "pd.Series[float]") -> tuple[float, float, float]:
-    """Mean over mean, least over most, and most over least of the repeats."""
+def measured_gain(patched: "pd.Series[float]", unpatched: "pd.Series[float]") -> MeasuredGain:
     least, most = patched.min() / unpatched.max(), patched.max() / unpatched.min()
-    return float(patched.mean() / unpatched.mean()), float(least), float(most)
+    mean = patched.mean() / unpatched.mean()
+    return MeasuredGain(float(mean), float(least), float(most), min(len(patched), len(unpatched)))
 
 
-def _gain_judged(
-    said: dict[str, Any], patched: "pd.Series[float]", unpatched: "pd.Series[float]"
-) -> dict[str, Any]:
-    measured, low, high = measured_gain(patched, unpatched)
+def _gain_judged(said: dict[str, Any], measured: MeasuredGain) -> dict[str, Any]:
     return {
         **{name: said[name] for name in ("arm", "cpus", "threads", "naive_gain")},
         **{f"predicted{end}": said[of] for end, of in _ENDS.items()},
-        "measured": measured,
-        "measured_low": low,
-        "measured_high": high,
-        "repeats": min(len(patched), len(unpatched)),
-        "error_pct": 100 * (said["value"] / measured - 1),
-        "inside": said["low"] <= measured <= said["high"],
+        "measured": measured.value,
+        "measured_low": measured.low,
+        "measured_high": measured.high,
+        "repeats": measured.repeats,
+        "error_pct": 100 * (said["value"] / measured.value - 1),
+        "inside": said["low"] <= measured.value <= said["high"],
     }
 
 
 def gains_off(simulated: GainsSimulated, rows: pd.DataFrame, study: str) -> list[JudgedGain]:
     """For learning from it: how far each gain of the fitted models was off, before what they lack."""
     rng = np.random.default_rng(0)
-    told = {(one.arm, one.cpus, one.threads): one.draws(rng) for one in simulated.gains}
-    by_the_fit = {(one.arm, one.cpus, one.threads): one.off for one in simulated.gains}
-    said = {"unpatched": simulated.unpatched, "gains": [_by_the_model(at, logs) for at, logs in told.items()]}
-    found = []
-    for one in judge_gains({"run": said}, rows).to_dict("records"):
-        at = (one["arm"], one["cpus"], one["threads"])
-        logs = told[at]
+    measured, found = measured_gains(rows, simulated.unpatched), []
+    for one in simulated.gains:
+        logs = one.draws(rng)
+        gain = measured.get((one.arm, one.cpus, one.threads))
+        if gain is None:
+            continue
         median = float(np.median(logs))
-        off = float(np.log(one["measured"])) - median
-        missed = by_the_fit[at] * -np.expm1(-abs(median))
+        off = float(np.log(gain.value)) - median
+        missed = one.off * -np.expm1(-abs(median))
         spread = float(np.hypot(spread_of(logs), missed))
-        found.append(JudgedGain(study, one["arm"], off, abs(median), spread))
+        found.append(JudgedGain(study, one.arm, off, abs(median), spread))
     return found
-
-
-def _by_the_model(at: tuple[str, int, int], logs: Floats) -> dict[str, Any]:
-    low, value, high = np.exp(np.quantile(logs, [0.05, 0.5, 0.95])).tolist()
-    arm, cpus, threads = at
-    return {"arm": arm, "cpus": cpus, "threads": threads, "value": value, "low": low, "high": high} | {
-        "naive_gain": None
-    }
 
 
 JUDGED = [
@@ -299,15 +300,15 @@ def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study)
 
 
 def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> list[float]:
-    """The counter of the arm at the point, a value a block; of an extra, above the upstream arm's mean."""
+    """The counter of the arm at the point, a value a block; of an extra, above the patched arm's mean."""
     try:
         table = counted(rows, study, said["metric"].removeprefix(EXTRA))
     except BadInput:  # the run was cut before it counted
         return []
     here = table[(table.cpus == said["cpus"]) & (table.threads == said["threads"])]
     extra = said["metric"].startswith(EXTRA)
-    base = here.value[here.arm == study.patched.name].mean() if extra else 0.0
-    return [float(value - base) for value in here.value[here.arm == said["arm"]]]
+    of_patched = here.value[here.arm == study.patched.name].mean() if extra else 0.0
+    return [float(value - of_patched) for value in here.value[here.arm == said["arm"]]]
 
 
 def _judged(said: dict[str, Any], repeats: list[float]) -> dict[str, Any]:

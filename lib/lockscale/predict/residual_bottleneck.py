@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.predict.answer import Open, ParameterEstimate, Waiting
+from lockscale.predict.answer import OWN_WORK, Open, ParameterEstimate, Waiting
 from lockscale.predict.unpatched_columns import UnpatchedCurve, factor_of_two_values
 from lockscale.progress import progress
 from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
@@ -39,7 +39,6 @@ TRIED = (
     "which fits that of 64 containers, all 7 lie in the interval, but for 2 containers the value is 2.4 "
     "times too high; with 0.5 only 4 lie in it."
 )
-OWN_WORK = 1.05  # assumed: by what a patch's own code, and the free locks it takes away, change an operation
 OPERATION_US = 100.0  # any: only shares of it count
 
 

@@ -20,6 +20,7 @@ from lockscale.errors import BadInput
 from lockscale.predict.answer import Waiting
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 from lockscale.queueing.laws.retry_storm import GOOD_STATE, RETRY_STORM, attempts_per_create
+from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
 from lockscale.tables.function_costs import Cost
 
@@ -57,7 +58,7 @@ class UnpatchedColumns:
 
     def _rows(self, table: str, metric: str) -> pd.DataFrame:
         rows = self._of_arm(table)
-        return rows[(rows.metric == metric) & ~rows.statistic.isin(["min", "max"])]
+        return rows[(rows.metric == metric) & ~rows.statistic.isin(EXTREMES)]
 
     def _of_arm(self, table: str) -> pd.DataFrame:
         frame = published(table)

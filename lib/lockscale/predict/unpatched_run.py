@@ -29,10 +29,11 @@ from lockscale.predict.observed import Profile
 from lockscale.predict.posterior import Posterior, of_one_machine, posterior
 from lockscale.predict.untouched_cache_lines import fullest_untouched_line
 from lockscale.predict.user_case import LONGER, REST, TIMES, Case, case_of, free_numbers, with_others
-from lockscale.predict.wait_shares import FTRACE, WaitShare, of_wait_shares, wait_shares
+from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.study.file import Study
+from lockscale.tools import ftrace_cost
 
 MODEL_SD = 0.1
 """Assumed, of a rate's logarithm: no model of a few locks is closer. Boots repeat within 1%, and a fit that
@@ -173,7 +174,7 @@ def _curves(study: Study, rows: pd.DataFrame) -> list[_Curve]:
 def replaced_share(rows: pd.DataFrame, study: Study, cpus: int) -> float:
     """The costliest function encloses an operation; 0 where one process's function costs were not taken."""
     arm = study.unpatched.name
-    traced = (rows.tool == FTRACE) & (rows.arm == arm) & (rows.cpus == cpus) & (rows.threads == 1)
+    traced = (rows.tool == ftrace_cost.TOOL) & (rows.arm == arm) & (rows.cpus == cpus) & (rows.threads == 1)
     if not study.replaced or not traced.any():
         return 0.0
     costs = function_costs(rows, arm, cpus, 1)

@@ -18,9 +18,9 @@ from lockscale.measure.compare_arms import function_costs
 from lockscale.predict.observed import LOCK_FUNCTIONS, Observation, Results, slow_paths
 from lockscale.sim import Result
 from lockscale.sim.model import Model
+from lockscale.tools import ftrace_cost
 
 SPIN, SLEEP = re.compile(r"spin_(?:try)?lock|queued_spin"), re.compile(r"mutex_lock|\bdown_(?:read|write)")
-FTRACE = "ftrace_cost"
 LEAST_SHARE = 0.02
 """Added to shares, so that none measured and none simulated agree."""
 SHARE_SD = 0.2
@@ -36,7 +36,7 @@ class WaitShare(NamedTuple):
 
 def wait_shares(rows: pd.DataFrame, arm: str, cpus: int) -> dict[int, WaitShare]:
     """By number of processes, above one; empty where no function was costed that encloses an operation."""
-    here = rows[(rows.tool == FTRACE) & (rows.arm == arm) & (rows.cpus == cpus)]
+    here = rows[(rows.tool == ftrace_cost.TOOL) & (rows.arm == arm) & (rows.cpus == cpus)]
     profiles = {int(n): function_costs(rows, arm, cpus, int(n)) for n in sorted(set(here.threads))}
     if 1 not in profiles or profiles[1].empty:
         return {}

@@ -58,8 +58,7 @@ _SIZE = re.compile(r"File size of (.+) is (\d+) \((\d+) blocks? of (\d+) bytes\)
 _EXTENT = re.compile(r" *(\d+): *(\d+)\.\. *(\d+): *(\d+)\.\. *(\d+): *(\d+):.*")
 _FOUND = re.compile(r"(.+): (\d+) extents? found.*")
 _FREE = re.compile(
-    r"Min\. free extent: (\d+) KB\s*\nMax\. free extent: (\d+) KB\s*\nAvg\. free extent: (\d+) KB\s*\n"
-    r"(?:Num\. free extent: (\d+)\s*\n)?"
+    r"Min\. free extent: \d+ KB\s*\nMax\. free extent: \d+ KB\s*\nAvg\. free extent: (\d+) KB\s*\n"
 )
 _STREAM_ALLOC = 0x0800  # fs/ext4/ext4.h: EXT4_MB_STREAM_ALLOC
 
@@ -301,8 +300,6 @@ def parse_filefrag(text: str) -> list[FileExtents]:
 class FreeSpace:
     """Free extents of a file system in KiB (e2freefrag prints KB for 1024 bytes)."""
 
-    min_kib: int
-    max_kib: int
     avg_kib: int
 
 
@@ -311,4 +308,4 @@ def parse_free(text: str) -> FreeSpace:
     found = _FREE.search(text)
     if found is None:
         raise BadInput("this is not e2freefrag's output: there is no `Avg. free extent`")
-    return FreeSpace(int(found[1]), int(found[2]), int(found[3]))
+    return FreeSpace(int(found[1]))

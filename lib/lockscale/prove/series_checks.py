@@ -19,8 +19,8 @@ from lockscale.kernels.identity import code_of
 from lockscale.kernels.series import (
     Series,
     apply_beside,
+    apply_with_offset,
     chosen_names,
-    farthest_hunk,
     read_series,
     with_on_top,
 )
@@ -59,7 +59,7 @@ def applies(series: Series) -> CheckResult:
     """
     counted = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
     with build_folder(find_source(None, series.base)) as (tree, _):
-        changed, farthest = apply_beside(series, tree), farthest_hunk(series, tree)
+        changed, farthest = apply_with_offset(series, tree)
         apply_beside(counted, tree)
     if series.study in list_studies():
         study = load_whole_study(series.study)

@@ -51,7 +51,7 @@ class Comparison:
 
     @cached_property
     def p_same(self) -> tuple[float, ...]:
-        """Of each fit: how easily chance makes it fit so much worse than the best (`equal_worth`)."""
+        """Of each fit: how easily chance makes it fit so much worse than the best (`evidence.p_same`)."""
         return tuple(p_same(self.best, one, len(self.fits) - 1) for one in self.fits)
 
     @property

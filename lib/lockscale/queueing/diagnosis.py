@@ -12,7 +12,7 @@ All on whole thread counts up to HORIZON times the largest of the table, with a 
 three about it; a landmark beyond the table is an extrapolation of the model.
 
 A number g(parameters) belongs to its 95% interval if some parameters give it and fit the table with
-SS <= SS_min + limit (that of inference/interval.py): profile likelihood does not depend on how a
+SS <= SS_min + limit (that of interval.py): profile likelihood does not depend on how a
 model is written. That region is explored by a random walk, for models may have kinks; then each
 extreme is climbed. Ends are right to some per cent of the interval's width, on its inner side.
 """

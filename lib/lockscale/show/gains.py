@@ -147,7 +147,7 @@ class _Measured:
         patched, unpatched = (self._of(load).get((name, n)) for name in (arm, over))
         if patched is None or unpatched is None:
             return None, None, None
-        return measured_gain(patched, unpatched)
+        return measured_gain(patched, unpatched)[:3]
 
     def threads(self, load: str, arm: str, over: str) -> set[int]:
         """At which both were measured."""

@@ -8,6 +8,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import locked, need_free_space
 from lockscale.filesystems import fs_type
+from lockscale.kernels.build import TOOLS as BUILD_TOOLS
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import touched_files
 from lockscale.kernels.source import find_source
@@ -37,7 +38,7 @@ from lockscale.study.file import (
 from lockscale.study.tables import beside, study_tables
 from lockscale.text_table import text_table
 
-TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
+TOOLS = (*BUILD_TOOLS, "git", "xz", "qemu-system-x86_64", "udevadm")
 HOME_S = 900.0  # how long an interrupted run may take to reboot its server into its own kernel
 
 

@@ -17,6 +17,7 @@ from lockscale.predict.unpatched_run import predict_gains
 from lockscale.show.repredicted import KEPT, kept_repredicted, learned_from_others
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
+from lockscale.study.tables import EXTREMES
 from lockscale.tables import list_tables, published
 
 NOT_COUNTED = FirstCounts(None, why_none=BY_HAND)
@@ -124,7 +125,7 @@ def _published(predictions: list[Predicted]) -> list[dict[str, Any]]:
         frame = published(table)
         if {"arm", "metric", "threads"} <= set(frame.columns):
             kept = frame[frame.arm.isin(arms) & frame.metric.isin(metrics)]
-            kept = kept[~kept.statistic.isin(["min", "max"])]
+            kept = kept[~kept.statistic.isin(EXTREMES)]
             means = kept.groupby(["arm", "threads", "metric"], sort=False).value.mean().reset_index()
             rows += [
                 {"table": table, **{str(k): v for k, v in row.items()}} for row in means.to_dict("records")

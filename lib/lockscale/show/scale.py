@@ -189,9 +189,10 @@ RISES = 1.1  # times: more than two simulations of one model differ by
 
 def _remarks(rates: pd.DataFrame) -> Iterator[str]:
     """Of rates that the draws do not agree on, and of curves of which N* is that of a second rise."""
-    for of in rates[rates.high > APART * rates.low].itertuples():
+    unsure = rates[rates.high > APART * rates.low]
+    for arm, threads, low, high in zip(unsure.arm, unsure.threads, unsure.low, unsure.high, strict=True):
         yield (
-            f"{of.arm} at {of.threads} threads: {_short(of.low)} to {_short(of.high)} among the draws;"
+            f"{arm} at {threads} threads: {_short(low)} to {_short(high)} among the draws;"
             " the collapse has begun in some and not in others"
         )
     for (_, arm), curve in rates[rates.threads >= SLOPE_AT].groupby(["path", "arm"], sort=False):

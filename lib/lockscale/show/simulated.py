@@ -11,7 +11,7 @@ from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel, is_shipped
-from lockscale.sim.replicate import MAX_THREADS
+from lockscale.sim.replicate import MAX_THREADS, OPERATIONS
 from lockscale.studies.hooks import ModelBesidePublished, Scene, StudyParts
 from lockscale.studies.registry import collected, studies
 from lockscale.study.file import Arm, Study, load_study
@@ -24,7 +24,7 @@ def simulate_points(
     parameters: Mapping[str, object],
     *,
     replications: int,
-    operations: int = 20_000,
+    operations: int = OPERATIONS,
     seed: int,
 ) -> dict[str, Any]:
     """What `lockscale sim` prints: one point for each number of threads, and the unfitted check."""

@@ -35,6 +35,9 @@ from lockscale.sim.engine.world import RETRIES, TRACED, TRANSITIONS, World
 from lockscale.sim.primitives import whole_number
 from lockscale.sim.program import Program
 
+OPERATIONS = 20_000
+"""Those that are counted by default."""
+
 
 def cpus() -> int:
     """How many CPUs this process may use."""

@@ -13,7 +13,7 @@ from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.primitives import Primitive, whole_number
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import MAX_THREADS, Counts, bucket_edge_ns, cpus, replicate
+from lockscale.sim.replicate import MAX_THREADS, OPERATIONS, Counts, bucket_edge_ns, cpus, replicate
 from lockscale.sim.results import (
     ClassStatistics,
     GateStatistics,
@@ -35,7 +35,7 @@ def simulate(
     *,
     seed: int = 1,
     replications: int = 5,
-    operations: int = 20_000,
+    operations: int = OPERATIONS,
     warm_up: int | None = None,
     workers: int | None = None,
 ) -> Result:

@@ -20,7 +20,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.sim.model import Model, plain
 from lockscale.sim.models import AnyModel, is_shipped, load_model
 from lockscale.sim.primitives import whole_number
-from lockscale.sim.replicate import MAX_THREADS, Client, Dask, Threads
+from lockscale.sim.replicate import MAX_THREADS, OPERATIONS, Client, Dask, Threads
 from lockscale.sim.simulation import simulate
 
 MAX_POINTS = 100_000
@@ -107,7 +107,7 @@ def sweep(
     *,
     seed: int = 1,
     replications: int = 5,
-    operations: int = 20_000,
+    operations: int = OPERATIONS,
     client: Client | None = None,
     done: Iterable[Point] = (),
     on_point: Callable[[Point], None] = lambda point: None,

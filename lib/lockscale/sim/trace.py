@@ -36,7 +36,7 @@ from lockscale.sim.model import Value, plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.primitives import whole_number
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import MAX_OPERATIONS, Counts, replicate, warm_up_operations
+from lockscale.sim.replicate import MAX_OPERATIONS, OPERATIONS, Counts, replicate, warm_up_operations
 
 
 class EventRun(NamedTuple):
@@ -126,8 +126,6 @@ def _records(program: Program, by_thread: Any, new_thread: Any, first: Any, last
 
 NO_SHARD = "[?]"
 """In place of a shard's number: of a hold that began before the trace, in which nothing tells the shard."""
-OPERATIONS = 20_000
-"""Those that ``simulate`` counts by default."""
 ROOM = 1_000_000
 """Events that are recorded, from the end of the warm-up on."""
 MAX_US = 1e9

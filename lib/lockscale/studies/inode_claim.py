@@ -20,7 +20,7 @@ from lockscale.predict.answer import (
     creates_per_s,
     gains_over,
     idea_by_gain,
-    worth_writing,
+    worth_by_interval,
 )
 from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told
 from lockscale.predict.unpatched_columns import Storm, UnpatchedColumns, mean_interval, read_backwards, waits
@@ -180,7 +180,7 @@ def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[
         ),
         Idea(
             OURS,
-            worth_writing(1.0, more),
+            worth_by_interval(1.0, more),
             f"beside {UPSTREAM}: once no claim is lost the group lock costs {THREADS} threads "
             f"{100 * (more - 1):.1f}% at most, so there is no patch; it is the limit from {full[0]} to "
             f"{full[1]} threads on",

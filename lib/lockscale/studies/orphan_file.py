@@ -5,7 +5,15 @@ import re
 from collections.abc import Mapping
 
 from lockscale.predict import residual_bottleneck as residual
-from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, sign_of_change, worth_writing
+from lockscale.predict.answer import (
+    Answer,
+    Idea,
+    Open,
+    Predicted,
+    gains_over,
+    sign_of_change,
+    worth_by_interval,
+)
 from lockscale.predict.guest_case import Chances, GuestCase, Told, operations, waits
 from lockscale.predict.unpatched_columns import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
@@ -124,7 +132,7 @@ def _ideas(predictions: list[Predicted], times: UnpatchedCurve, rates: Unpatched
         gains.append(gains_over(last.low, last.high, value, is_time=metric == "time"))
         least, most = gains[-1]
         said.append(f"{table}: {least:.2f} to {most:.2f} times the unpatched rate at {n}")
-    both = worth_writing(min(least for least, _ in gains), max(most for _, most in gains))
+    both = worth_by_interval(min(least for least, _ in gains), max(most for _, most in gains))
     return [
         Idea(LOCKLESS, both, "; ".join(said)),
         Idea(OFF, "no", "unsafe whatever the gain: it is the limit to compare the others with"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lockscale.predict.answer import (
+    OWN_WORK,
     Answer,
     Idea,
     Open,
@@ -18,7 +19,7 @@ from lockscale.predict.answer import (
     idea_by_gain,
     sign_of_change,
 )
-from lockscale.predict.residual_bottleneck import OWN_WORK, waits
+from lockscale.predict.residual_bottleneck import waits
 from lockscale.predict.unpatched_columns import UnpatchedCurve
 from lockscale.progress import progress
 from lockscale.studies.hooks import default_times

@@ -22,6 +22,7 @@ from scipy.optimize import nnls
 from lockscale.errors import BadInput
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import (
+    OWN_WORK,
     Answer,
     Idea,
     Open,
@@ -187,7 +188,7 @@ def _row(rates: FewGroups, n: int, times: int) -> Predicted | None:
         high = times * rates.mean[few]
         value = _behind(rates, few, times, rates.fitted())
         low = min(rates.mean[rates.free()[-1]], _behind(rates, few, times, rates.steepest()))
-    ends = (min(low, value) / residual.OWN_WORK, high * residual.OWN_WORK)
+    ends = (min(low, value) / OWN_WORK, high * OWN_WORK)
     return creates_per_s(MANY, n, value, ends, naive, rates.mean[n])
 
 

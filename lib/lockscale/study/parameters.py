@@ -205,6 +205,10 @@ class Parameters(_Strict):
         """How many operations so many processes share where that guest measures a rate."""
         return guest.operations_at.get(processes, guest.operations_per_point or self.operations_per_point)
 
+    def counted_each(self, processes: int) -> int:
+        """How many operations each of them does where calls and events are counted: fewer than for a rate."""
+        return max(1, self.operations_per_point // processes)
+
     def items_each(self, guest: GuestPoints, processes: int) -> int:
         """How many operations each of them does."""
         return max(1, self.operations(guest, processes) // processes)

@@ -40,7 +40,7 @@ class World(NamedTuple):
     """Records of ``layout``, and the arrays that go with them.
 
     Shapes: ops (ops,), locks, lines, bitmaps, slots, gates (records of all shards,), places
-    (places,), paths (paths,), threads (threads,), cpus (cpus,) or (0,), tree (see ``calendar``),
+    (places,), paths (paths,), threads (threads,), cpus (cpus,) or (0,), tree (see ``tree_size``),
     registers (threads, registers), shared (variables,), samples (values,), slot_taken (blocks,
     slots a block), spin_queue and sleep_queue (locks, ring), gate_queue (gates, ring), ready_queue
     (cpus, ring), histograms (locks by name, 2, 256), marks_ps
