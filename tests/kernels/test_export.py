@@ -316,7 +316,10 @@ def test_the_command_says_what_it_wrote(inside: Path, capsys):
 
 
 def test_a_letter_for_another_base_says_where_its_figures_are_from(tmp_path: Path):
-    for line, said in (("6.12", "Base: Linux 6.12.y"), ("7.3", "Base: Linux 7.3.y; figures are of Linux 6.12.y where")):
+    for line, said in (
+        ("6.12", "Base: Linux 6.12.y"),
+        ("7.3", "Base: Linux 7.3.y; figures are of Linux 6.12"),
+    ):
         series = read_series("goal-fold", "multi-goal-fold", line=line)
         folder = export(series, "quilt", tmp_path / line).path
         assert f"- {said}" in (folder / "patches/README").read_text()

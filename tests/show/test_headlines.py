@@ -105,7 +105,7 @@ def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
     assert unsure.says.endswith("4 CPUs: not significant with all points together (Holm, 5%)")
     assert found.numbers == {"extra": 2.5, "extra_low": 2.0, "extra_high": 3.0}
     other = counted(pd.DataFrame(table).assign(significant=True), rows.assign(metric="x"), study, "in QEMU")
-    assert other.says.endswith(f"significant. It proves nothing: {study.counter} was not counted")
+    assert other.says.endswith(f"significant. It proves nothing: the run did not count {study.counter}")
 
 
 def test_only_what_was_predicted_can_hold():

@@ -26,11 +26,11 @@ SEEN = {**NARROW, "threads": 48, "low_pct": 30.0, "high_pct": 900.0, "p": 0.002,
 
 def test_the_widest_is_told_with_its_ends_and_what_four_times_the_boots_leave_of_it():
     assert least_known(pd.DataFrame([NARROW, WIDE, SEEN])) == (
-        "Of the changes that may be none, that of patched at 16 processes is known least: anything from -21% "
+        "The least certain change is that of patched at 16 processes: -21% "
         "to +40% (95% interval of 3 boots per arm). 12 boots would narrow that to about a quarter."
     )
-    assert "at 64 processes is" in least_known(pd.DataFrame([NARROW, WIDE, WIDEST]))
-    assert "at 1 process is" in least_known(pd.DataFrame([WIDE | {"threads": 1}]))
+    assert "at 64 processes: " in least_known(pd.DataFrame([NARROW, WIDE, WIDEST]))
+    assert "at 1 process: " in least_known(pd.DataFrame([WIDE | {"threads": 1}]))
     assert least_known(pd.DataFrame([WIDE | {"blocks": 7}])).endswith(
         "28 boots would narrow that to about half."
     )

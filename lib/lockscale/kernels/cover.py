@@ -14,6 +14,15 @@ _ITEM = re.compile(r"( *)(- |\d+\. )")
 _RULE = re.compile(r"\|[-:| ]+\|")
 
 
+_HELD_BACK = re.compile(r"^- Not to be sent yet: (.+(?:\n  .+)*)", re.MULTILINE)
+
+
+def held_back(cover: str) -> str:
+    """Why the series is not for a list yet, as an item of the cover says it; empty where none does."""
+    found = _HELD_BACK.search(cover)
+    return " ".join(_LINK.sub(r"\1", found[1]).split()) if found else ""
+
+
 def as_mail(cover: str) -> str:
     """Paragraphs and list items wrapped at COLUMNS, tables with their columns aligned; links by their text.
 

@@ -12,7 +12,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base, bases
-from lockscale.kernels.cover import as_mail
+from lockscale.kernels.cover import as_mail, held_back
 from lockscale.kernels.mail import (
     END_OF_MESSAGE,
     cover_letter,
@@ -108,6 +108,12 @@ def _note(series: Series, measured: str) -> str:
     return "\n\n".join(part.strip("\n") for part in (_head(series), said, measured) if part) + "\n"
 
 
+def why_held_back(series: Series) -> str:
+    """Why its cover says that it is not to be sent yet; empty where it does not."""
+    cover = series.folder / "cover.md"
+    return held_back(read_text(cover)) if cover.is_file() else ""
+
+
 def _on_base(series: Series, cover: str) -> str:
     """A cover is written for the first base, on which its figures were measured; on another it says so."""
     first, line = bases()[0].line, base(series.base).line
@@ -121,8 +127,9 @@ def _mbox(series: Series, measured: str) -> tuple[bytes, bytes]:
     The letter has the subject of the last patch, which is what the arm adds to those before it. The head is
     indented, so that no line of it can be taken for a diff or for the start of a mail.
     """
-    mails = numbered([read_mail(patch) for patch in series.patches])
-    letter = cover_letter(subject_of(mails[-1]), _note(series, measured), mails)
+    rfc = bool(why_held_back(series))
+    mails = numbered([read_mail(patch) for patch in series.patches], rfc=rfc)
+    letter = cover_letter(subject_of(mails[-1]), _note(series, measured), mails, rfc=rfc)
     head = textwrap.indent(_head(series), "  ").encode()
     mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + head + b"\n", 1)
     return letter, b"".join(mails)

@@ -71,7 +71,7 @@ NUMBER = re.compile(rb"\d+/\d+")
 STARTS = re.compile(r"^(?=From |diff |Index: |---|-- $)", re.MULTILINE)
 SENT = re.compile(rb"^(?:From|Date): .*\n(?:[ \t].*\n)*", re.MULTILINE)
 LETTER = """\
-{sent}Subject: [PATCH 0/{count}] {title}
+{sent}Subject: [{rfc}PATCH 0/{count}] {title}
 MIME-Version: 1.0
 Content-Type: text/plain; charset=UTF-8
 Content-Transfer-Encoding: 8bit
@@ -81,17 +81,18 @@ Patches:
 {listed}"""
 
 
-def numbered(mails: Sequence[bytes]) -> list[bytes]:
-    """The mails with n/N in their subjects, in place of any number that was there."""
-    return [_numbered(mail, f"{at}/{len(mails)}".encode()) for at, mail in enumerate(mails, start=1)]
+def numbered(mails: Sequence[bytes], *, rfc: bool = False) -> list[bytes]:
+    """The mails with n/N in their subjects, in place of any number that was there; rfc: not to be merged."""
+    first = b"RFC " if rfc else b""
+    return [_numbered(mail, f"{at}/{len(mails)}".encode(), first) for at, mail in enumerate(mails, start=1)]
 
 
-def _numbered(mail: bytes, number: bytes) -> bytes:
+def _numbered(mail: bytes, number: bytes, first: bytes) -> bytes:
     head, end, body = mail.partition(b"\n\n")
 
     def prefix(found: re.Match[bytes]) -> bytes:
         words = [word for word in (found[1] or b"PATCH").split() if not NUMBER.fullmatch(word)]
-        return b"Subject: [" + b" ".join([*words, number]) + b"] "
+        return b"Subject: [" + (b"" if b"RFC" in words else first) + b" ".join([*words, number]) + b"] "
 
     return SUBJECT.sub(prefix, head, count=1) + end + body
 
@@ -101,7 +102,7 @@ def subject_of(mail: bytes) -> str:
     return PREFIX.sub("", str(message_from_bytes(mail, policy=policy.default)["Subject"]))
 
 
-def cover_letter(title: str, text: str, mails: Sequence[bytes]) -> bytes:
+def cover_letter(title: str, text: str, mails: Sequence[bytes], *, rfc: bool = False) -> bytes:
     """The mail 0/N with `text` and the subjects of the patches; author and date are the first one's.
 
     `git format-patch --cover-letter` keeps it in a file of its own too: git am stops at a mail without
@@ -111,6 +112,7 @@ def cover_letter(title: str, text: str, mails: Sequence[bytes]) -> bytes:
     sent = b"".join(SENT.findall(mails[0].partition(b"\n\n")[0] + b"\n"))
     letter = LETTER.format(
         sent=sent.decode(errors="replace"),
+        rfc="RFC " if rfc else "",
         count=len(mails),
         title=title,
         text=STARTS.sub(" ", text),

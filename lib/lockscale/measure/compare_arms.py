@@ -199,6 +199,15 @@ def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.
     return table.sort_values("total_us", ascending=False, ignore_index=True)
 
 
+def profiled_operations(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> tuple[int, int] | None:
+    """Boots of one arm, and operations of all of them, that function_costs() sums up; None without any."""
+    here = at_point(rows, ftrace_cost.TOOL, arm, cpus, threads)
+    operations = here[~here.metric.str.contains(".", regex=False) & (here.metric != UNDER_PROFILER)]
+    if operations.empty:
+        return None
+    return len(operations[["pair", "block", "iteration"]].drop_duplicates()), int(operations.value.sum())
+
+
 MEASURED = ("aa", "ab")
 """The pairs of steps that are not warm-up."""
 KEYS = [*POINT, "statistic"]

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import BadInput
+from lockscale.kernels.mail import read_mail, subject_of
 from lockscale.measure.compare_arms import boots_apart_pct, rate_repeats
 from lockscale.measure.rows import is_benchmark, where_measured
 from lockscale.measure.run_folder import curated_run, find_run, target_of
@@ -13,6 +14,7 @@ from lockscale.predict.predicted_against_measured import judge_gains
 from lockscale.show.commit_text import wrapped
 from lockscale.show.protocol import machine_in_virtual_time, noise_of, rerun_command
 from lockscale.show.story import Story, open_story
+from lockscale.study.arms_of_a_text import base_of
 from lockscale.study.file import load_study
 from lockscale.study.study import Study
 
@@ -51,18 +53,37 @@ def _measured(arm: str, story: Story) -> str:
         return ""
     judged = judge_gains(story.read_prediction() if run.prediction.is_file() else {}, rows)
     told = {int(str(one.threads)): one for one in judged[judged.arm == arm].itertuples()}
-    table = _table(study, arm, rate_repeats(rows, study.operation), told)
+    rates, unpatched = rate_repeats(rows, study.operation), study.unpatched.name
+    table = _table(unpatched, arm, rates, told)
     if not table:
         return ""
-    apart_pct = boots_apart_pct(rows, study, [study.unpatched.name, arm])
+    apart_pct = boots_apart_pct(rows, study, [unpatched, arm])
     said = [_of_what(study, provenance, is_predicted=bool(told)), table, *noise_of(apart_pct)]
+    base = _applies_to(study, arm)
+    tables = {table}
+    if base not in (unpatched, arm) and (over_base := _table(base, arm, rates, {})):
+        own = "; ".join(subject_of(read_mail(one)) for one in study.series_of(unpatched).patches)
+        said = [
+            f"The series applies to {base}, and what it gains over that is:", over_base,
+            f"The prediction is of the gain over another arm, {unpatched}{f' ({own})' if own else ''}:",
+            *said,
+        ]  # fmt: skip
+        tables.add(over_base)
     if told and provenance.get("prediction"):
         said.append(_when(study, provenance["prediction"]))
     said += [one.text for one in machine_in_virtual_time(provenance)]
-    parts = [one if one is table else "\n".join(wrapped(one)) for one in said]
+    parts = [one if one in tables else "\n".join(wrapped(one)) for one in said]
     again = [rerun_command(study, provenance), f"lockscale patches export {study.name}/{arm} --format mbox"]
     head = f"Rates {story.where}:"
     return "\n\n".join([head, *parts, "To repeat it:", *(f"  {line}" for line in again)]) + "\n"
+
+
+def _applies_to(study: Study, arm: str) -> str:
+    """The arm to whose source the series is applied; the unpatched one where none is without patches."""
+    try:
+        return base_of(study, study.arm(arm)).name
+    except BadInput:
+        return study.unpatched.name
 
 
 def _of_what(study: Study, provenance: dict[str, Any], *, is_predicted: bool) -> str:
@@ -76,9 +97,8 @@ def _of_what(study: Study, provenance: dict[str, Any], *, is_predicted: bool) ->
     )
 
 
-def _table(study: Study, arm: str, rates: pd.DataFrame, told: dict[int, Any]) -> str:
+def _table(unpatched: str, arm: str, rates: pd.DataFrame, told: dict[int, Any]) -> str:
     """One line a number of processes at which both arms were measured; empty where none was."""
-    unpatched = study.unpatched.name
     means = rates.groupby(["threads", "arm"]).value.mean().unstack()
     if not {unpatched, arm} <= set(means.columns):
         return ""

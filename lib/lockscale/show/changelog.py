@@ -12,14 +12,17 @@ from typing import Any
 
 import pandas as pd
 
+from lockscale.kernels.export import why_held_back
 from lockscale.kernels.mail import cover_letter, read_mail
 from lockscale.measure.compare_arms import (
     boots_apart_pct,
     function_costs,
     most_extra,
+    profiled_operations,
     proof_of,
     unit_of,
 )
+from lockscale.measure.count_calls import OBSERVE
 from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.show.commit_text import (
     Letter,
@@ -34,6 +37,7 @@ from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, pro
 from lockscale.show.story import Story
 from lockscale.study.arms_of_a_text import change_of, patches_between, subjects_of, submitted
 from lockscale.study.file import Study
+from lockscale.tools import ftrace_cost
 
 LINES = 30
 """Of a commit message: more are read by nobody."""
@@ -49,14 +53,24 @@ def measurement_of(story: Story) -> Measurement:
     rows, study = story.rows, story.study
     sides = [study.unpatched.name, study.patched.name]
     costs = {arm: function_costs(rows, arm, *most_extra(story.extra)) for arm in sides}
-    compared, apart = None, None
+    compared, apart, others = None, None, None
     if is_benchmark(story.provenance["origin"]):
         compared, apart = story.compared, boots_apart_pct(rows, study, sides)
+        others = compared[~compared.arm.isin(sides)]
         compared = compared[compared.arm == study.patched.name].reset_index(drop=True)
-    counter = _counter(study, proof_of(rows, study))
+    proof = proof_of(rows, study)
+    counts = rows[rows.tool == (ftrace_cost.TOOL if proof == study.called_function else OBSERVE)]
+    twice = counts[(counts.pair == "aa") & (counts.arm == study.patched.name)]
+    builds = sorted({*counts[counts.arm.isin(sides)].build_id}) if proof != study.called_function else []
     return Measurement(
-        story.provenance, story.extra, counter, compared, costs, story.read_prediction(), apart
-    )
+        story.provenance, story.extra, _counter(study, proof), compared, costs, story.read_prediction(),
+        apart,
+        in_aa=len(twice) > 0,
+        of_the_study=proof == study.counter,
+        profiled=profiled_operations(rows, study.patched.name, *most_extra(story.extra)),
+        observe=tuple(builds),
+        others=others,
+    )  # fmt: skip
 
 
 def _counter(study: Study, counter: str) -> str:
@@ -178,18 +192,18 @@ def in_form(form: str, story: Story) -> str:
 def cover(study: Study, letter: Letter) -> str:
     """[PATCH 0/N] of the patched arm's series; the protocol stands below the list of its patches."""
     mails = [read_mail(patch) for patch in patches_between(study, study.unpatched, study.patched)]
-    room = SUBJECT_COLUMNS - len(f"[PATCH 0/{len(mails)}] ")
+    why = why_held_back(study.series_of(study.patched.name))
+    first = [Paragraph(f"Not to be sent yet: {why}")] if why else []
+    letter = letter._replace(message=[*first, *letter.message])
+    room = SUBJECT_COLUMNS - len(f"[{'RFC ' * bool(why)}PATCH 0/{len(mails)}] ")
     title = textwrap.shorten(_title(study), room, placeholder=" ...", break_on_hyphens=False)
-    head = cover_letter(title, message_of(letter), mails).decode()
+    head = cover_letter(title, message_of(letter), mails, rfc=bool(why)).decode()
     return f"{head}\nHow it was measured:\n\n{below_of(letter)}"
 
 
 def _title(study: Study) -> str:
-    """The subject of the one patch, or what several of them are for."""
-    subjects = subjects_of(study, study.patched.name)
-    if len(subjects) == 1:
-        return subjects[0]
-    return f"{study.filesystem}: {study.metric.partition(',')[0]} with {study.patched.name}"
+    """The subject of the last patch, which is what the arm adds to those before it."""
+    return subjects_of(study, study.patched.name)[-1]
 
 
 def ticket(study: Study, letter: Letter) -> str:

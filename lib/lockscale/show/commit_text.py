@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lockscale.errors import RunFailed
 from lockscale.kernels.mail import COLUMNS
 
-CUT = ("---", "diff", "Index:", "From ", "-- >8", "-- 8<", ">8", "8<")
+CUT = ("---", "diff ", "Index:", "From ", "-- >8", "-- 8<", ">8", "8<")
 """Starts of lines at which git mailsplit or mailinfo takes the message to end, or a mail to begin."""
 HUNK = "@@ -"
 """git apply takes such a line between `---` and the first diff for a patch without a head."""

@@ -118,12 +118,12 @@ def counted(extra: pd.DataFrame, rows: pd.DataFrame, study: Study, where: str) -
     most: Any = extra[(extra.cpus == cpus) & (extra.threads == threads)].iloc[0]
     says = (
         f"counted {where}: {most.extra + 0.0:.3g} [{most.low + 0.0:.3g}, {most.high + 0.0:.3g}] "
-        f"({most.level_pct:.0f}%) more {counter} per operation "
+        f"({most.level_pct:.0f}%) more {counter} per operation with "
     )
     processes = f"{threads} process{'es' * int(threads > 1)}"
-    says += f"before the patch, {processes} on {cpus} CPUs: "
+    says += f"{study.unpatched.name} than with {study.patched.name}, {processes} on {cpus} CPUs: "
     says += "significant" if most.significant else "not significant with all points together (Holm, 5%)"
-    says += "" if counter == study.counter else f". It proves nothing: {study.counter} was not counted"
+    says += "" if counter == study.counter else f". It proves nothing: the run did not count {study.counter}"
     numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}
     return Headline(says, numbers)
 
@@ -134,7 +134,7 @@ def shown_counter(rows: pd.DataFrame, study: Study) -> str:
     if shown == study.counter:
         return f"The counter: {shown}."
     return (
-        f"The study's proof is {study.counter}, which was not counted in this run. Calls of {shown} stand in "
+        f"The study's proof is {study.counter}, which this run did not count. Calls of {shown} stand in "
         "its place: they show what else the arms change, and prove nothing."
     )
 

@@ -13,8 +13,11 @@ from lockscale.measure.compare_arms import most_extra
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
 from lockscale.show.commit_text import Paragraph, plain
+from lockscale.show.headlines import PLACES
 from lockscale.show.undecided import least_known
 from lockscale.study.file import Study
+from lockscale.tables import describe
+from lockscale.tools.fsload import PHASES
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.ftrace_cost import table as cost_table
 
@@ -23,7 +26,11 @@ class Measurement(NamedTuple):
     """What a run says of two arms. `compared`: rates with what is significant, where they are a benchmark.
 
     `counter`: what `extra` counts, with its unit. `costs`: of each arm, at the point with the most extra
-    calls. `apart_pct`: how far the rates of one kernel's boots are apart, the most at any point.
+    calls. `apart_pct`: how far the rates of one kernel's boots are apart, the most at any point. `in_aa`: the
+    A/A pair is of the patched arm and was counted too. `of_the_study`: the counter is the study's own, not in
+    its place the calls of a function. `profiled`: boots of an arm, and operations in all of them, in `costs`.
+    `observe`: build-ids of the kernels that counted, where they are others. `others`: rates of the other
+    arms, as `compared`.
     """
 
     provenance: dict[str, Any]
@@ -33,6 +40,11 @@ class Measurement(NamedTuple):
     costs: dict[str, pd.DataFrame]
     prediction: dict[str, Any]
     apart_pct: float | None = None
+    in_aa: bool = False
+    of_the_study: bool = True
+    profiled: tuple[int, int] | None = None
+    observe: tuple[str, ...] = ()
+    others: pd.DataFrame | None = None
 
 
 FAR_APART = 10
@@ -41,14 +53,19 @@ FAR_APART = 10
 
 def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
     """What was measured, on what, how again, and how sure it is; no rates of an emulated machine."""
-    extra, provenance, (cpus, threads) = found.extra, found.provenance, most_extra(found.extra)
+    provenance, (cpus, threads) = found.provenance, most_extra(found.extra)
     point = f"{where_measured(provenance)}, {cpus} CPUs, {threads} processes"
+    if found.profiled:
+        boots, operations = found.profiled
+        point += f"; sums of {boots} boots and {operations} operations"
     return [
-        *_preamble(study, provenance, boots_of(found)),
-        *_counts(study, extra, found.counter),
+        *_preamble(study, found, boots_of(found)),
+        *(_counts(study, found) if found.compared is None or found.of_the_study else []),
         *_rates(study, provenance, found.compared),
+        *_others(study, found.others),
         *_costs(study, found.costs, point, is_benchmark(provenance["origin"])),
-        *_predicted(study, found.prediction),
+        *_predicted(study, found.prediction, found.compared),
+        *_sources(study),
     ]
 
 
@@ -66,7 +83,8 @@ def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
     return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
 
 
-def _preamble(study: Study, provenance: dict[str, Any], boots: int) -> list[Paragraph]:
+def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph]:
+    provenance = measured.provenance
     kernels = {arm: provenance["kernels"][arm] for arm in _sides(study)}
 
     def of_both(field: str) -> str:
@@ -74,6 +92,10 @@ def _preamble(study: Study, provenance: dict[str, Any], boots: int) -> list[Para
 
     host, found = provenance["host"], _as_found(study, provenance)
     tool = next(iter(found.values()))
+    size = f"disk {size_mib} MiB" if (size_mib := disk_mib(provenance)) else ""
+    of_arms = {
+        arm: ", ".join(filter(None, (size, made_of(one["file_system"])))) for arm, one in found.items()
+    }
     worth = (
         "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are not a benchmark"
     )
@@ -83,6 +105,7 @@ def _preamble(study: Study, provenance: dict[str, Any], boots: int) -> list[Para
         *(f"  {arm:<15} [{kernel['build_id']}]" for arm, kernel in kernels.items()),
         *_lines_of("mkfs", {arm: one["file_system"]["mkfs_line"] for arm, one in found.items()}),
         *_lines_of("mount", {arm: one["file_system"]["mount_line"] for arm, one in found.items()}),
+        *_lines_of("made", {arm: made for arm, made in of_arms.items() if made}),
         *_wrap(f"load:   {tool['tool']} {tool['tool_version']} {study.workload}, own directories, "
                f"{_operations(study)}"),
         *_wrap(f"rerun:  {rerun_command(study, provenance)}"),
@@ -92,12 +115,28 @@ def _preamble(study: Study, provenance: dict[str, Any], boots: int) -> list[Para
         Paragraph(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
-            f"Averages of {boots} interleaved boots per arm; counts also "
-            f"average over the two boots of {study.patched.name} in the A/A pair."
+            f"Averages of {boots} interleaved boots per arm"
+            + (f"; counts also average over the A/A pair of {study.patched.name}." if measured.in_aa else ".")
         ),
         *machine_in_virtual_time(provenance),
         Paragraph("\n".join(lines), fixed=True),
     ]
+
+
+def made_of(system: dict[str, Any]) -> str:
+    """What mkfs made that decides a result, such as the number of groups; `system` of a provenance."""
+    facts = system.get("facts") or {name: system[name] for name in FACTS if name in system}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+
+
+FACTS = ("block_groups", "inodes_per_group", "journal_size")
+"""Of a file system that was recorded before its facts had a place of their own."""
+
+
+def disk_mib(provenance: dict[str, Any]) -> int | None:
+    """Of the disk that was measured on: the study's where it asked for one, else the target's."""
+    asked = (provenance.get("study") or {}).get("disk_mib")
+    return asked or ((provenance.get("target") or {}).get("disk") or {}).get("size_mib")
 
 
 def _sides(study: Study) -> list[str]:
@@ -116,7 +155,9 @@ def _as_found(study: Study, provenance: dict[str, Any]) -> dict[str, dict[str, A
 
 
 def _lines_of(what: str, of_arms: dict[str, str]) -> list[str]:
-    """One entry where the arms agree, else one an arm."""
+    """One entry where the arms agree, else one an arm; none where nothing is known."""
+    if not of_arms:
+        return []
     if len(set(of_arms.values())) == 1:
         return _wrap(f"{what + ':':<7} {next(iter(of_arms.values()))}")
     return [line for arm, said in of_arms.items() for line in _wrap(f"{what + ':':<7} {said} ({arm})")]
@@ -183,7 +224,8 @@ def marked(change: str, significant: bool) -> str:
     return f"*{change:>8}*" if significant else f"({change:>8})"
 
 
-def _counts(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
+def _counts(study: Study, found: Measurement) -> list[Paragraph]:
+    extra, counter = found.extra, found.counter
     unpatched, patched = _sides(study)
     lines = ["cpus procs unpatched   patched     extra [     low,     high]   spread"]
     row: Any
@@ -195,9 +237,17 @@ def _counts(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
     head = (
         f"{counter}: {unpatched} (unpatched), {patched} (patched), and the excess of the unpatched arm "
         f"with its interval ({extra.level_pct.min():.1f}%, rank-based, each row by itself). Spread: range of "
-        "the patched arm's repeats. *: significant at 5% over all rows."
+        f"the patched arm's repeats. *: {TEST}."
     )
+    phases = PHASES.get(study.workload, ())
+    if found.observe:
+        whole = f" of whole loads ({' and '.join(phases)})" if len(phases) > 1 else ""
+        ids = ", ".join(f"[{one}]" for one in found.observe)
+        head += f" Counts{whole}, on kernels with the same series and counters: {ids}."
     return _table(head, lines)
+
+
+TEST = "significant at 5% over all rows (Student's t of the blocks' gaps, Holm)"
 
 
 def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | None) -> list[Paragraph]:
@@ -205,9 +255,35 @@ def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | No
         return []
     metric = study.metric[:1].upper() + study.metric[1:]
     both = compared.rename(columns={"unpatched": "before", "value": "after"})
-    head = f"{metric}{rate_note(compared)} {where_measured(provenance)} (*: significant at 5% over all rows):"
+    head = f"{metric}{rate_note(compared)} {where_measured(provenance)} (*: {TEST}):"
     known = least_known(compared)
     return [*_table(head, _changes(study, both, decimals=0)), *([Paragraph(known)] if known else [])]
+
+
+def _others(study: Study, others: pd.DataFrame | None) -> list[Paragraph]:
+    """What each of the other arms gained where the most processes were measured."""
+    if others is None or others.empty:
+        return []
+    last = others.sort_values(["cpus", "threads"]).groupby("arm", sort=False).tail(1)
+    last = last[last.threads == last.threads.max()]
+    said = ", ".join(
+        f"{arm} {value / unpatched:.2f}{'*' if star else ''}"
+        for arm, value, unpatched, star in zip(
+            last.arm, last.value, last.unpatched, last.significant, strict=True
+        )
+    )
+    return [
+        Paragraph(
+            f"The other arms with {int(last.threads.max())} processes, as times the rate of "
+            f"{study.unpatched.name}: {said}."
+        )
+    ]
+
+
+def _sources(study: Study) -> list[Paragraph]:
+    """Where the published values of the study are from."""
+    titles = dict.fromkeys(describe(name)["source"] for name in study.published_tables)
+    return [Paragraph(f"Published values are from: {'; '.join(titles)}.")] if titles else []
 
 
 def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str, benchmark: bool) -> list[Paragraph]:
@@ -239,32 +315,49 @@ def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
-    """What was written down before the measurement; nothing where nothing could be predicted of this arm."""
+def _predicted(study: Study, prediction: dict[str, Any], compared: pd.DataFrame | None) -> list[Paragraph]:
+    """What was written down before the measurement, of this run and of the machine of the tables.
+
+    Nothing of an arm of which nothing could be predicted.
+    """
+    return [
+        Paragraph(one)
+        for one in (_gain_here(study, prediction, compared), _elsewhere(study, prediction))
+        if one
+    ]
+
+
+def _gain_here(study: Study, prediction: dict[str, Any], compared: pd.DataFrame | None) -> str:
+    """The gain of this run at the most processes, beside what was measured."""
+    arm, unpatched = study.patched.name, study.unpatched.name
+    said = [one for one in (prediction.get("run") or {}).get("gains", []) if one["arm"] == arm]
+    if not said or compared is None or (prediction["run"]["unpatched"] != unpatched):
+        return ""
+    one = max(said, key=lambda gain: (gain["cpus"], gain["threads"]))
+    here = compared[(compared.cpus == one["cpus"]) & (compared.threads == one["threads"])]
+    measured = f"; measured: {here.value.iloc[0] / here.unpatched.iloc[0]:.2f}" if len(here) else ""
+    return (
+        f"Predicted from the rates of {unpatched} in this run, before another arm was booted: {arm} at "
+        f"{one['threads']} processes {one['low']:.2f} to {one['high']:.2f} times as fast (90%){measured}."
+    )
+
+
+def _elsewhere(study: Study, prediction: dict[str, Any]) -> str:
+    """Rates of the machine that the unpatched side's tables are of; nothing where they say too little."""
     p = prediction["published_machine"]
-    if p is None or p["arm"] != study.patched.name:
-        return []
-    says = "Predicted for the published machine from what was published of its unpatched kernel"
-    outside = f", and one external constant ({p['open'][0]})" if p.get("open") else ""
-    if (origin := prediction.get("origin", "published")) != "published":
-        says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
-        outside = f", which do not determine {p['open'][0].partition(':')[0]}" if p.get("open") else ""
-    if p["high"] > FAR_APART * p["low"]:
-        return [
-            Paragraph(
-                f"{says}{outside}: {p['arm']} only within a factor of {p['high'] / p['low']:.0f} at "
-                f"{p['threads']} processes, so that nothing was predicted of it."
-            )
-        ]
+    if p is None or p["arm"] != study.patched.name or p["high"] > FAR_APART * p["low"]:
+        return ""
+    origin = prediction.get("origin", "published")
+    machine = (
+        "on the published machine" if origin == "published" else PLACES.get(origin, origin_in_words(origin))
+    )
     gain = ""
     if "gain_low" in p:  # of the mean unpatched rate, whose scatter the rates' interval has as well
         gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, and with the scatter of the unpatched rate "
-    return [
-        Paragraph(
-            f"{says}{outside}: {p['arm']} "
-            f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes."
-        )
-    ]
+    return (
+        f"Predicted {machine}, from {'; '.join(prediction['used'])}: {p['arm']} at {p['threads']} processes "
+        f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']}."
+    )
 
 
 def _wrap(text: str) -> list[str]:

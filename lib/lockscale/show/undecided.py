@@ -33,7 +33,7 @@ def least_known(compared: pd.DataFrame) -> str:
     row: Any = wide.iloc[int((wide.high_pct - wide.low_pct).argmax())]
     boots, point = int(row.blocks), "1 process" if row.threads == 1 else f"{int(row.threads)} processes"
     return (
-        f"Of the changes that may be none, that of {row.arm} at {point} is known least: anything from "
-        f"{row.low_pct:+.0f}% to {row.high_pct:+.0f}% (95% interval of {boots} boots per arm). "
+        f"The least certain change is that of {row.arm} at {point}: {row.low_pct:+.0f}% to "
+        f"{row.high_pct:+.0f}% (95% interval of {boots} boots per arm). "
         f"{MORE * boots} boots would narrow that to about {NARROWER.get(boots, 'half')}."
     )

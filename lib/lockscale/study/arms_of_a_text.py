@@ -46,7 +46,7 @@ def submitted(study: Study) -> Study:
             f"no arm of {study.name} of role {' or '.join(SUBMITTED)} has a patch, so there is nothing to "
             f"submit and no cover letter: leave cover out of --format"
         )
-    return between(study, _base_of(study, ours), ours)
+    return between(study, base_of(study, ours), ours)
 
 
 def between(study: Study, before: Arm, after: Arm) -> Study:
@@ -55,7 +55,7 @@ def between(study: Study, before: Arm, after: Arm) -> Study:
     return study.model_copy(update={"arms": sides})
 
 
-def _base_of(study: Study, ours: Arm) -> Arm:
+def base_of(study: Study, ours: Arm) -> Arm:
     """The arm without patches that `ours` is compared with: mounted alike, if there is such a one."""
     bare = [arm for arm in study.arms if not study.series_of(arm.name).patches]
     options = study.options_of(ours.name)

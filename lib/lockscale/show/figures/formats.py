@@ -53,6 +53,15 @@ def _series(trace: Any) -> str:
         return f"{name}: a {trace.type}." if trace.type != "table" else ""
     if trace.orientation == "h":
         x, y = y, x
+    if getattr(trace, "fill", None) == "toself":  # a band: its edge goes there and back
+        ends = sorted(
+            {a: [b for c, b in zip(x, y, strict=True) if c == a and b is not None] for a in x}.items()
+        )
+        ends = [(a, known) for a, known in ends if known]
+        said = (
+            f"{_value(min(known))} to {_value(max(known))} at {_value(a)}" for a, known in (ends[0], ends[-1])
+        )
+        return _sentence(f"{name}: from {', to '.join(said)}") if ends else ""
     return _sentence(f"{name}: {_points(x, y)}")
 
 

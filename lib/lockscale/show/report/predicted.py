@@ -45,6 +45,10 @@ REPEATS = (
     " Measured low and high are the lowest patched over the highest unpatched repeat, and the reverse: no "
     "confidence interval."
 )
+OF_BOUNDS = (
+    "holds: yes where the measured interval lies above the predicted low end by more than the spread of one "
+    "kernel's repeats; undecided where it reaches down to it. A bound of 0 to 0 says that there is no more."
+)
 BOUNDS = ["cpus", "threads", "predicted_low", "predicted_high", "extra", "low", "high", "level_pct", "holds"]
 
 
@@ -79,7 +83,8 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"], OF_RATES),
         ("Bounds of the extra counts", f"predicted; {here}",
-         judge_bounds(prediction, proof_of(rows, study), story.extra).dropna(subset=["holds"]), BOUNDS, ""),
+         judge_bounds(prediction, proof_of(rows, study), story.extra).dropna(subset=["holds"]),
+         BOUNDS, OF_BOUNDS),
         ("Counts, from those of one arm", f"predicted, from one arm as {here}; {here}",
          judge_counters(prediction, rows, study),
          [*COUNTS, "predicted_high", "measured", "measured_low", "measured_high", "inside"], ""),

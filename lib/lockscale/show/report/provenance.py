@@ -10,6 +10,7 @@ from lockscale.files import sha256_of
 from lockscale.measure.count_calls import observed
 from lockscale.measure.provenance import how_to_repeat
 from lockscale.measure.run_folder import Run
+from lockscale.show.protocol import disk_mib, made_of
 from lockscale.show.report.page import ReportTable, ReportText
 from lockscale.show.story import Story
 
@@ -40,6 +41,8 @@ def provenance_parts(story: Story) -> Iterator[ReportTable | ReportText]:
 
 def _run_facts(said: dict[str, Any], told: dict[str, Any]) -> dict[str, object]:
     host, target = said.get("host") or {}, said.get("target") or {}
+    disk = dict(target.get("disk") or {})
+    disk |= {"size_mib": disk_mib(said)} if "size_mib" in disk else {}
     found = list(said.get("as_found", {}).values())
     systems = [one["file_system"] for one in found if one.get("file_system")]
     machine = [f"{host.get('cpus')} CPUs ({host.get('cpu_model')})", f"Linux {host.get('kernel')}"]
@@ -47,7 +50,8 @@ def _run_facts(said: dict[str, Any], told: dict[str, Any]) -> dict[str, object]:
         "target": f"{target.get('name')} ({target.get('kind')})",
         "machine under it": ", ".join(machine) if host else None,
         "QEMU": said.get("qemu_version"),
-        "disk": ", ".join(f"{k} {v}" for k, v in (target.get("disk") or {}).items()) or None,
+        "disk": ", ".join(f"{name} {value}" for name, value in disk.items()) or None,
+        "file system": "; ".join(sorted({made_of(one) for one in systems} - {""})),
         "tools": ", ".join(told["tools"]),
         "mkfs": "; ".join(told["mkfs"]),
         "mount": "; ".join(sorted({one["mount_line"] for one in systems})),
