@@ -283,7 +283,7 @@ def test_a_rate_that_is_said_to_be_no_bound_is_none() -> None:
     asked = ["lockless a_lock"]
     free, bounded = (
         ask_lock(UnpatchedData(rates, seen, 32, 1.0), asked, [], learned())
-        for rates in ({}, {1: 10_000.0, 32: 330_000.0})
+        for rates in ({}, {1: 10_000.0, 32: 345_000.0})
     )
     assert any("its rate is not a bound here" in note for note in bounded.notes)
     assert bounded.candidates[0].high == pytest.approx(free.candidates[0].high)

@@ -404,3 +404,82 @@ def test_where_threads_sleep_longer_for_io_a_lock_gives_no_yes() -> None:
         measured = UnpatchedData({}, seen, 16, seconds=whole_s / 16)
         (one,) = ask_lock(measured, ["lockless write_iter"], [], learned()).candidates
         assert one.worth == worth and ("sleep longer for I/O" in one.open) == (worth != "yes")
+
+
+SLEEPERS = """
+app;write;xfs_log_reserve;xlog_grant_head_check;xlog_grant_head_wait;schedule 1000000
+app;open;path_openat;down_write;rwsem_down_write_slowpath;schedule 1000000
+"""
+
+
+@pytest.mark.parametrize("seconds", [1.0, 10.0, None])
+def test_a_sleep_for_no_lock_is_of_the_time_that_all_threads_had(seconds: float | None) -> None:
+    """One second asleep of 16 threads is the same share, whether it was for a lock or for log space."""
+    measured = UnpatchedData({}, profile_of(SLEEPERS), threads=16, seconds=seconds)
+    patches = ["lockless xlog_grant_head_check", "lockless path_openat"]
+    found = {one.patch: one for one in ask_lock(measured, patches, [], learned()).candidates}
+    log, lock = (found[patch] for patch in patches)
+    assert log.promise == lock.promise
+    if seconds is None:
+        assert log.promise is None and {log.worth, lock.worth} == {"not known"}
+    else:
+        assert log.promise == pytest.approx(1 / (1 - 1 / (16 * seconds)), rel=0.1)
+
+
+KINDS_TOGETHER = """
+a;f1;_raw_spin_lock;native_queued_spin_lock_slowpath 40
+a;f2;_raw_spin_lock_bh;native_queued_spin_lock_slowpath 20
+a;work 40
+"""
+
+
+def test_a_lock_functions_name_is_of_its_own_rows_where_the_callers_are_known() -> None:
+    """f2's wait, by another function, limits a patch of f1's lock under either of its names."""
+    measured = UnpatchedData({}, profile_of(KINDS_TOGETHER), threads=64, distinct=True)
+    of_f1, of_function = (
+        ask_lock(measured, [f"lockless {name}"], [], learned()).candidates[0]
+        for name in ("f1", "_raw_spin_lock")
+    )
+    assert (of_f1.promise, of_f1.value, of_f1.worth) == (
+        of_function.promise,
+        of_function.value,
+        of_function.worth,
+    )
+
+
+def test_of_a_flat_profile_no_row_of_every_lock_of_a_kind_limits_another() -> None:
+    seen = flat(("native_queued_spin_lock_slowpath", 41.1), ("rwsem_spin_on_owner", 21.4), ("memcpy", 37.5))
+    found = ask_lock(UnpatchedData({}, seen, threads=48), [], [], learned())
+    assert {one.worth for one in found.candidates} == {"not known"}
+    assert "rwsem_spin_on_owner" in lock_text(found) and "may be several locks" in lock_text(found)
+
+
+@pytest.mark.parametrize("rates", [{1: 100e3, 2: 199e3}, {1: 100e3, 2: 201e3}, {1: 35e3, 64: 2241e3}])
+def test_rates_that_scatter_about_a_straight_line_leave_nothing_to_gain(rates: dict[int, float]) -> None:
+    found = ask_lock(UnpatchedData(rates), ["lockless a", "split a 4"], [], learned())
+    assert {one.worth for one in found.candidates} == {"no"} and max(
+        one.high for one in found.candidates
+    ) < 1.3
+
+
+def test_the_futex_of_a_users_lock_goes_with_that_lock() -> None:
+    """Its hash bucket is taken by nobody once nobody waits for the mutex."""
+    text = """
+app;hash_insert;pthread_mutex_lock;do_futex;futex_wait;_raw_spin_lock;native_queued_spin_lock_slowpath 40
+app;hash_insert;pthread_mutex_unlock;do_futex;futex_wake;_raw_spin_lock;native_queued_spin_lock_slowpath 40
+app;hash_insert;work 20
+"""
+    (found,) = ask_lock(
+        UnpatchedData({}, profile_of(text), threads=64), ["split hash_insert 4"], [], learned()
+    ).candidates
+    assert found.value > 1.5
+
+
+def test_a_name_with_blanks_is_quoted() -> None:
+    name = "std::map<int, Foo*>::find(int const&)"
+    text = f"app;main;{name};pthread_mutex_lock;__lll_lock_wait;futex_wait 50\napp;main;work 50\n"
+    measured = UnpatchedData({}, profile_of(text), threads=8)
+    (found,) = ask_lock(measured, [f"avoid '{name}' 50%"], [], learned()).candidates
+    assert found.promise and name in (found.matched or "")
+    with pytest.raises(BadInput, match="a name with blanks in quotes"):
+        ask_lock(measured, [f"avoid {name} 50%"], [], learned())

@@ -55,6 +55,12 @@ def test_klockstat_has_a_row_for_each_stack_of_a_caller():
         profile_of(text * 2)
 
 
+def test_klockstat_may_print_a_name_as_bytes():
+    """As tools of bcc do with Python 3 where nobody decoded it."""
+    bytes_of = sample("klockstat-by-hand").replace("get_free_entry+0x22", "b'get_free_entry'")
+    assert profile_of(bytes_of).match("get_free_entry").wait_ns == 5667
+
+
 def test_klockstat_may_miss_a_stack():
     missed = "                   [Missed Kernel Stack]       3914      1       3914       3914\n"
     profile = profile_of(sample("klockstat-by-hand").replace("\n\n", f"\n{missed}\n"))

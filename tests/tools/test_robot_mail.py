@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mails of the kernel test robot: the sample has its form, and made-up numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,19 @@ def test_what_stands_behind_plus_minus_is_a_row_of_its_own():
     assert [(one.value, one.unit, one.statistic) for one in rows] == [
         (100.25, "not stated", "not stated"), (3, "%", "relative_sd"), (150.4, "not stated", "not stated"),
     ]  # fmt: skip
+
+
+def test_a_table_that_does_not_say_the_threads_may_have_them_in_its_rates_name():
+    """As will-it-scale's has; where two names differ nothing is taken."""
+    (report,) = robot_mail.parse(PLAIN)
+    rate = report.metrics[report.headline]
+
+    def of(*names: str) -> int | None:
+        return replace(report, parameters={}, metrics=dict.fromkeys(names, rate)).threads
+
+    assert of("will-it-scale.104.processes", "will-it-scale.workload") == 104
+    assert of("will-it-scale.104.processes", "will-it-scale.52.processes") is None
+    assert of("will-it-scale.per_process_ops") is None
 
 
 def test_several_tables_are_listed_and_chosen():

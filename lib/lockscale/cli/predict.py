@@ -338,7 +338,7 @@ _SUMMED = {
     "wrong_side": "on the wrong side",
 }
 _HOW = {
-    "delete_waits": "subtract the waits, within 1.25 (where a share is known)",
+    "delete_waits": "delete the waits, within 1.25 (where a share is known)",
     "history": "a line through promises and gains (where a share is known)",
 }
 _HINDSIGHT = "hindsight, no prediction: the shortest intervals that hold 90% of these very gains"

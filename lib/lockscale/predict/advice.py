@@ -82,8 +82,7 @@ def advice(
         may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
         what = "the work" if read_patch(best.patch).of_work else "the lock"
         return Advice(
-            f"to narrow the interval, measure a draft without {what}, on a file system whose data may be "
-            "lost",
+            f"to narrow the interval, measure a draft without {what}, where no data can be lost that matter",
             "",
             f"what limits the rate next shows only once {what} is gone{may}",
             now.width,

@@ -12,7 +12,7 @@ from lockscale.predict.one_lock import from_rates, from_wait_share, off_by_pct
 from lockscale.predict.published_gains import most_gain, share_of_busy
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_match import Match
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, SLEEP, LockProfile
 from lockscale.tools.profile_entry import Entry, once
 
 ASSUMED_THREADS = 64
@@ -23,6 +23,7 @@ MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot ha
 ROUNDED = 0.005  # of the time: a share is written in whole percent
 FAR_SHARE = 2  # times all that a profile has: no other profile of the same load
 COLLAPSE = 30  # times slower than fewer threads; the worst collapse of the casebook is 3.5
+SCATTER = 0.05  # of a rate, from one run to the next
 SPEED_UP = 8  # times as fast as so many times fewer threads; caches, and batches that fill, explain less
 
 
@@ -170,12 +171,14 @@ class UnpatchedData:
 
         Infinite where one thread alone is slower than its share: its rate is no bound then.
         """
-        return np.inf if self.slower_alone else most_gain(self.ladder, self.most_threads, saved, work)
+        if self.slower_alone:
+            return np.inf
+        return max(1.0, most_gain(self.ladder, self.most_threads, saved, work))
 
     @property
     def slower_alone(self) -> bool:
-        """Whether one thread alone does less than its share of what all do."""
-        return most_gain(self.ladder, self.most_threads) < 1 - 1e-9
+        """Whether one thread alone does less than its share of what all do, by more than rates scatter."""
+        return most_gain(self.ladder, self.most_threads) < 1 - SCATTER
 
     @cached_property
     def waits_unseen(self) -> bool:
@@ -204,10 +207,17 @@ class UnpatchedData:
         """Of the threads' time: waiting for that lock, or all of what is on the stack; None if not known."""
         if self.profile is None:
             return None
-        if match.wait_ns is not None and self.profile.of != SAMPLES:
-            return self._of_seconds(match.name, match.wait_ns)
+        if self.profile.of != SAMPLES and (slept_ns := self._slept_ns(match, waits=waits)) is not None:
+            return self._of_seconds(match.name, slept_ns)
         pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
         return None if pct is None else self._of_busy(pct)
+
+    def _slept_ns(self, match: Match, *, waits: bool) -> float | None:
+        """Of a lock its waits; of what waits for none, or is meant whole, all stacks that have the name."""
+        if self.profile is None or self.profile.of != SLEEP or (waits and match.waits):
+            return match.wait_ns
+        known = [one.wait_ns for one in match.on_stack or match.entries if one.wait_ns is not None]
+        return sum(known) if known else match.wait_ns
 
     def is_too_much(self, share: float) -> bool:
         """Whether more of the threads wait than can for one lock; not where their number is assumed."""

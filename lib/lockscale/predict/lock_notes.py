@@ -21,7 +21,7 @@ from lockscale.predict.lock_verdict import (
     unfounded,
 )
 from lockscale.predict.published_gains import LEAST_BUSY, promise_of
-from lockscale.tools.lock_functions import function_of, moves_a_lock
+from lockscale.tools.lock_functions import function_of, kind_of, moves_a_lock
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 from lockscale.tools.profile_entry import caller_of
 
@@ -290,7 +290,8 @@ def _of_several_below(asked: Sequence[MatchedPatch]) -> str:
     """That a function which takes no lock itself stands for the locks of several functions below it."""
     for match in (match for one in asked for change, match in one.matched if not change.of_work):
         takers = dict.fromkeys(caller_of(one.path) or one.path[0] for one in match.waits)
-        if match.as_caller and len(takers) > 1 and function_of(match.name) not in takers:
+        of_lock = kind_of(match.name) or moves_a_lock(match.name)
+        if match.as_caller and len(takers) > 1 and function_of(match.name) not in takers and not of_lock:
             which = ", ".join([*takers][:MOST_NAMED]) + (", ..." if len(takers) > MOST_NAMED else "")
             return (
                 f"{match.name} takes no lock itself: all that {which} wait for below it counts as one lock. "

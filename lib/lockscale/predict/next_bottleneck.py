@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Which waits of a profile a patch of one lock leaves alone, and at which gain they would end it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lockscale.predict.lock_data import UnpatchedData
-from lockscale.predict.lock_verdict import is_of_many_locks
+from lockscale.predict.lock_verdict import is_of_many_locks, names_no_lock
 from lockscale.predict.one_lock import from_wait_share
 from lockscale.predict.patch_language import Change
 from lockscale.tools.lock_functions import function_of, kind_of, may_be_one_lock
 from lockscale.tools.lock_match import Match
 from lockscale.tools.lock_profile import LockProfile
-from lockscale.tools.profile_entry import inside
+from lockscale.tools.profile_entry import Entry, inside
 
 LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
 HELD_MEANWHILE = (
@@ -19,6 +20,7 @@ HELD_MEANWHILE = (
     "may exceed its promise"
 )
 MANY_OF_A_CLASS = "it was held longer than the load ran: several locks of one class, none of which may limit"
+WHICH = "without call graphs it may be several locks"
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,21 @@ def _goes_with(wait: Match, asked: Sequence[tuple[Change, Match]]) -> bool:
         taken = (*match.waits, *(match.entries if change.of_work or not match.waits else ()))
         if {*taken} & {*rows} or any(inside(row, whole) for row in wait.waits for whole in taken):
             return True
-        # every lock of a kind is waited for there
-        if (kind := kind_of(match.name)) and may_be_one_lock(wait.kinds, (kind,)):
+        # every lock of a kind is waited for there, as far as nobody says who called
+        if _without_callers(match) and may_be_one_lock(wait.kinds, filter(None, [kind_of(match.name)])):
+            return True
+        if any(_is_its_futex(row, match) for row in wait.waits):
             return True
     return False
+
+
+def _is_its_futex(row: Entry, match: Match) -> bool:
+    """Whether it spins in the futex of the lock that the named function takes: it is there for that alone."""
+    name = function_of(match.name)
+    return name in row.path and any(map(_FUTEX.fullmatch, row.path[: row.path.index(name)]))
+
+
+_FUTEX = re.compile(r"do_futex|futex_w\w+")
 
 
 def _limit(
@@ -99,6 +112,7 @@ def _limit(
     if name in ours_of:  # it takes two kinds of lock
         name = f"{wait.entries[0].family}:{name}"
     several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
+    several = several or (WHICH if names_no_lock(wait) and not measured.distinct else "")
     return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)
 
 

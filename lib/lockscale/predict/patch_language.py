@@ -170,8 +170,11 @@ def _change(text: str, said: str) -> Change:
     lock, number = _lock_and_number(rest.strip(), word)
     if number is not None and (word.number == "percent") != text.rstrip().endswith("%"):
         raise BadInput(f"patch {printable(text)}: is {number:g} percent or a number? Write {word.example}")
-    if not re.fullmatch(r"\S+( < \S+)*", lock):
+    if quoted := re.fullmatch(r"\"([^\"]+)\"|'([^']+)'", lock):  # of C++, which has blanks in its names
+        lock = quoted[1] or quoted[2]
+    elif not re.fullmatch(r"\S+( < \S+)*", lock):
         plus = ", with a space on both sides of a +" if "+" in said else ""
+        plus += ", and a name with blanks in quotes" if "::" in said else ""
         raise BadInput(
             f"patch {printable(said)} does not name one lock or function: write {word.example}{plus}"
         )

@@ -26,6 +26,7 @@ _HEAD = re.compile(
 _TIME = r"(\d{1,18}(?:\.\d+)?(?: ?(?:ns|us|ms|s|m|h))?)"
 _MISSED = "[Missed Kernel Stack]"  # where its table of stacks was full
 _ROW = re.compile(rf" *({re.escape(_MISSED)}|\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII)
+_IN_PYTHON = re.compile(r"^b'(.*)'$")  # as some of bcc's tools print bytes
 _BESIDE = re.compile(r" *(?:Max PID \d+.*|\S+|\^C.*|Tracing .*|Exiting trace .*|# .*|\$ .*|)")
 _NS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "h": 3.6e12}
 
@@ -149,7 +150,7 @@ def _profile(n: int, tables: dict[str, _Table], line: int, left_out: Sequence[st
     waits, holds = tables["wait"].sums(), tables.get("hold", _Table()).sums()
     entries = tuple(
         Entry(
-            function_of(caller),
+            function_of(_IN_PYTHON.sub(r"\1", caller)),
             row.line,
             kind=tables["wait"].kind,
             wait_ns=row.total_ns,

@@ -113,7 +113,8 @@ class LockProfile:
         name = _SPINLOCK.sub("spin:", bare)
         if name == "LOCK":
             raise BadInput(f"LOCK stands for a lock's name: write one of this profile{self._longest()}")
-        first, *above = (function_of(one) or one for one in re.split(r" *< *", name))
+        parts = [name] if name in self._places else re.split(r" *< *", name)  # a template's name has a <
+        first, *above = (function_of(one) or one for one in parts)
         places = sorted({*self._places.get(first, ()), *self._places.get(name, ())})
         if not places:  # `&` as lock_stat writes it, 0x as others write an address
             places = self._places.get(f"&{name}", self._places.get(name.removeprefix("0x"), []))
@@ -211,8 +212,13 @@ class LockProfile:
         return f": did you mean {', '.join(map(printable, near))}?" if near else self._longest()
 
     def _longest(self) -> str:
-        names = [printable(one.name) for one in self.waits[:_MOST_NEAR]]
-        return f", in which threads wait for {', '.join(names)}" if names else ": nobody waits there"
+        waits = [one for one in self.waits if one.contentions != 0][:_MOST_NEAR]
+        names = [printable(one.name) for one in waits]
+        if names:
+            return f", in which threads wait for {', '.join(names)}"
+        lost = self.warnings[0] if self.warnings and not self.entries else ""
+        unread = f", as far as it can be read ({lost})" if lost else ""
+        return f": nobody waits there{unread}"
 
 
 def _of_whom(wait: Entry) -> str:

@@ -56,6 +56,9 @@ class Metric:
     patched_sd_pct: float | None = None
 
 
+_OF_THREADS = re.compile(r"\.(\d{1,5})\.(?:processes|threads)$")  # will-it-scale.104.processes
+
+
 @dataclass(frozen=True)
 class Report:
     """One table. headline: the metric in the mail's first sentence; parameters: as the mail lists them."""
@@ -89,8 +92,10 @@ class Report:
         if found := re.fullmatch(r"(\d{1,5})(%?)(?:cpu|t)?", said):
             if not found[2]:
                 return int(found[1])
-            return max(1, self.cpus * int(found[1]) // 100) if self.cpus else None
-        return None
+            if self.cpus:
+                return max(1, self.cpus * int(found[1]) // 100)
+        in_names = [found[1] for name in self.metrics if (found := _OF_THREADS.search(name))]
+        return int(in_names[0]) if len(set(in_names)) == 1 else None
 
     @property
     def title(self) -> str:
