@@ -214,6 +214,14 @@ def test_cut_anywhere_it_is_refused_or_says_that_classes_may_be_missing():
         assert reading.warnings and set(reading.uses) <= whole
 
 
+def test_a_part_of_the_file_ends_where_somebody_cut_it():
+    """Its rows stand above the first separator of their class; who reads the head of the file has those."""
+    dotted = FILE.rindex("\n" + "." * 20)
+    part = lock_stat.parse(FILE[:dotted].rstrip("\n") + "\n")
+    rows = lock_stat.parse(FILE[: FILE.index("\n", dotted + 1) + 1]).uses
+    assert part.uses == rows and any("ends inside the class" in one for one in part.warnings)
+
+
 @settings(max_examples=300)
 @given(lost_or_repeated(FILE))
 def test_lines_lost_or_repeated_change_no_row(text):
