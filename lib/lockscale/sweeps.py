@@ -22,9 +22,10 @@ from lockscale.files import locked
 from lockscale.journal import add_line, drop_torn_line, line_of, read_lines, whole_part
 from lockscale.progress import Progress, progress
 from lockscale.scratch import scratch_folder
+from lockscale.sim.executors import Client, cpus
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
-from lockscale.sim.replicate import OPERATIONS, Client, cpus
+from lockscale.sim.replicate import OPERATIONS
 from lockscale.sim.sweep import POINT_KEYS, Point, key_of, plan, sweep, version_of
 
 KIND = "points of lockscale sweep"

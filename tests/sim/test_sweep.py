@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.sim import replicate as parallel
+from lockscale.sim import executors as parallel
 from lockscale.sim import simulate
 from lockscale.sim import sweep as sweep_module
 from lockscale.sim.sweep import POINT_KEYS, Point, SweepInterrupted, grid, simulate_point, sweep

@@ -16,7 +16,7 @@ from lockscale.files import write_text
 from lockscale.progress import progress
 from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.sim import load_model
-from lockscale.sim.replicate import Client
+from lockscale.sim.executors import Client
 from lockscale.sim.sweep import key_of, version_of
 from lockscale.studies.hooks import MOST, SweptPath, Values, draws
 from lockscale.sweeps import sweep_points

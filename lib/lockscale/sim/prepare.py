@@ -9,9 +9,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import numpy as np
 
 from lockscale.sim.engine import loops
+from lockscale.sim.executors import cpus
 from lockscale.sim.models import list_models, load_model
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import BATCHES, cpus, replicate
+from lockscale.sim.replicate import BATCHES, replicate
 
 THREADS = 8  # any number: what is compiled holds for all
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from lockscale.sim.delays import PS_PER_NS, PS_PER_S
 from lockscale.sim.engine.layout import HOLDS, STATES, WAITS
+from lockscale.sim.executors import cpus
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.primitives import Primitive, whole_number
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import MAX_THREADS, OPERATIONS, Counts, bucket_edge_ns, cpus, replicate
+from lockscale.sim.replicate import MAX_THREADS, OPERATIONS, Counts, bucket_edge_ns, replicate
 from lockscale.sim.results import (
     ClassStatistics,
     GateStatistics,

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.sim.executors import Client, Dask, Threads
 from lockscale.sim.model import Model, plain
 from lockscale.sim.models import AnyModel, is_shipped, load_model
 from lockscale.sim.primitives import whole_number
-from lockscale.sim.replicate import MAX_THREADS, OPERATIONS, Client, Dask, Threads
+from lockscale.sim.replicate import MAX_THREADS, OPERATIONS
 from lockscale.sim.simulation import simulate
 
 MAX_POINTS = 100_000

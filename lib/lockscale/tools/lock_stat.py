@@ -232,7 +232,9 @@ def parse(text: str) -> LockStat:
         table.add(line)
     if table.section:  # its row, or both of them, are above the first separator
         last = next(reversed(table.uses))[0]
-        warnings += (f"lock_stat ends inside the class {last}: call sites of it, and later classes, may be missing",)
+        warnings += (
+            f"lock_stat ends inside the class {last}: call sites of it, and later classes, may be missing",
+        )
         table.end()
     return LockStat(tuple(table.uses.values()), tuple(table.places), warnings)
 
