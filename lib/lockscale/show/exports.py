@@ -160,7 +160,11 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
     yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, beside]))
     gains = pd.DataFrame([asdict(row) for row in gain_rows() if row.study == study.name])
     if len(gains) and gains.virtual.notna().any():
-        numbers = gains.assign(origin="published; virtual; predicted")
+        kinds = ["published", "simulated", "virtual", "predicted"]
+        origins = [
+            "; ".join(kind for kind in kinds if row[kind]) for row in gains[kinds].notna().to_dict("records")
+        ]
+        numbers = gains.assign(origin=origins)
         run = latest_virtual()[study.name].id
         yield Drawing(f"{study.name}-gains", gains_figure(study, gains), numbers, run)
     if _is_measured(story):
