@@ -137,12 +137,14 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     rows, study, timed = story.rows, story.study, rates_in_words(story)
     counter = proof_of(rows, study)
     counts = counted_arms(rows, study)
-    yield ReportTable(
-        f"Rates of all processes, {study.metric}", timed, _only(story.compared, RATES),
-        f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: p < 5% "
-        f"over all rows together, at points where the A/A pair does not differ. Changes are geometric "
-        f"means over blocks, a changelog's are ratios of means.{_more_boots(story)}",
-    )  # fmt: skip
+    timing = is_benchmark(story.provenance["origin"])
+    if timing:
+        yield ReportTable(
+            f"Rates of all processes, {study.metric}", timed, _only(story.compared, RATES),
+            f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: "
+            f"p < 5% over all rows together, at points where the A/A pair does not differ. Changes are "
+            f"geometric means over blocks, a changelog's are ratios of means.{_more_boots(story)}",
+        )  # fmt: skip
     proof = "The proof" if counter == study.counter else "Counted, but no proof"
     yield ReportTable(
         f"{proof}: {counter}, {unit_of(study, counter)}", counts_in_words(story),
@@ -157,6 +159,9 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     yield from _unless_empty(
         "The patch's gain with each price at the ends of its range", timed, gains_at_price_ends(rows, study)
     )
+    if not timing:
+        yield ReportText("Rates of an emulated machine say nothing of others: they are in rows.csv alone.")
+        return
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
     twice = ", ".join(rows[rows.pair == "aa"].arm.unique())
     yield from _unless_empty(
