@@ -94,7 +94,17 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
             shown = frame[columns].dropna(axis="columns", how="all")
             if "table" in shown and shown.table.nunique() == 1:  # it would make each row two lines high
                 shown = shown.drop(columns="table")
-            yield ReportTable(title, origin, shown.rename(columns={"inside": "held"}), note)
+            yield ReportTable(title, origin, _with_width(shown).rename(columns={"inside": "held"}), note)
+
+
+def _with_width(shown: pd.DataFrame) -> pd.DataFrame:
+    """How many times the least the most is, beside whether the interval held: a wide one always does."""
+    ends = [f"{prefix}{end}" for prefix in ("predicted_", "") for end in ("low", "high")]
+    low, high = ends[:2] if {*ends[:2]} <= {*shown} else ends[2:]
+    if "inside" not in shown or not {low, high} <= {*shown}:
+        return shown
+    width = shown[high] / shown[low].where(shown[low] > 0)
+    return shown.assign(**{"most / least": width.round(1)})
 
 
 def _used(prediction: dict[str, Any]) -> str:
