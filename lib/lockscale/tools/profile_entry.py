@@ -64,7 +64,7 @@ class Entry:
     def names(self) -> frozenset[str]:
         """What this entry can be called: functions; `wb_lock` of `&(&bdi->wb_lock)->rlock`."""
         own = {member} if self.counts is None and (member := _member(self.name)) else set()
-        of_kind = {f"{self.family}:{self.path[0]}"} if self.of_kind else set()
+        of_kind = {f"{self.family}:{self.path[0]}"} if self.of_kind and self.family else set()
         at = {self.at} if self.at else set()
         return frozenset({self.name, *(self.callers or ()), *self.path, *own, *of_kind, *at})
 
