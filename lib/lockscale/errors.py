@@ -35,6 +35,10 @@ class RunFailed(_Sentence):
     """The work was done as asked and found a failure (a guest panicked, a check is red): exit 1."""
 
 
+class BootHung(RunFailed):
+    """A guest did not come up in time, and its console says nothing of a panic."""
+
+
 def printable(text: object, most: int = MOST_PRINTABLE) -> str:
     """At most `most` characters, all of them printable."""
     start = str(text)[: most + 1]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from xfstests_output import KERNEL, printed
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, BootHung, RunFailed
 from lockscale.kernels.series import read_series
 from lockscale.prove import xfstests as module
 from lockscale.prove.kept_rows import read_rows
@@ -38,12 +38,16 @@ class Kernels:
         self.lacking: set[str] = set()
         self.at = 0
         self.base_never_ends = False
+        self.boots_that_hang = 0
         self.printed: list[str] = []
         self.told: threading.Event | None = None
 
     @contextmanager
     def guest(self, pair: Any, kernel: Any) -> Iterator[tuple["Booted", str]]:
         booted = Booted(self, kernel.series.partition("/")[2])
+        if self.boots_that_hang and self.checks:  # not the first one, which lists the tests
+            self.boots_that_hang -= 1
+            raise BootHung("the guest did not boot within 120 s; the console's last lines: nothing")
         pair.guests.append(booted)
         try:
             yield booted, "/opt/xfstests"
@@ -179,6 +183,17 @@ def test_a_test_that_fails_on_the_arm_each_time_is_told_and_one_that_fails_once_
     again = [tests for _, tests in kernels.checks[4:]]
     assert again == [["generic/003", "generic/007", "generic/009"]] * 4
     assert "differed once, but not in each further run: generic/007, generic/009" in found.detail
+
+
+def test_a_guest_that_hangs_before_any_test_began_is_booted_once_more_and_no_third_time(
+    kernels: Kernels, tmp_path: Path
+):
+    kernels.boots_that_hang = 1
+    assert compared(tmp_path / "once").in_both == len(TESTS)
+    kernels.checks.clear()
+    kernels.boots_that_hang = 9
+    with pytest.raises(RunFailed, match="did not boot within 120 s"):
+        compared(tmp_path / "again")
 
 
 def test_a_test_that_hangs_the_guest_fails_and_the_others_of_its_boot_count(kernels: Kernels, tmp_path: Path):

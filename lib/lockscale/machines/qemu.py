@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, BootHung, RunFailed
 from lockscale.machines.channel import Channel
 from lockscale.machines.guest_init import write_starter
 from lockscale.machines.guest_reaper import GuestReaper
@@ -175,7 +175,8 @@ class QemuMachine(Machine):
         try:
             self.channel.wait_ready(self._boots, self.guest.boot_timeout_s, RunDelay(self.process.pid))
         except TimeoutError as late:
-            raise self._end(f"the guest did not boot {str(late).partition(' did not end ')[2]}") from None
+            late_by = str(late).partition(" did not end ")[2]
+            raise self._end(f"the guest did not boot {late_by}", BootHung) from None
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin
@@ -234,14 +235,14 @@ class QemuMachine(Machine):
     def _console_text(self) -> str:
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
-    def _end(self, why: str) -> RunFailed:
-        """Kill the guest and say why, with what its console said last."""
+    def _end(self, why: str, kind: type[RunFailed] = RunFailed) -> RunFailed:
+        """Kill the guest and say why, with what its console said last; of one that panicked RunFailed."""
         self._kill()
         lines = [x.rstrip() for x in self._console_text().splitlines() if x.strip()]
         said = "\n    ".join(lines[-CONSOLE_LINES_SHOWN:]) or "nothing"
         if panic := next((line for line in lines if PANIC in line), None):
-            why = f"the guest panicked ({panic.strip()})"
-        return RunFailed(f"{why}; the console's last lines:\n    {said}")
+            why, kind = f"the guest panicked ({panic.strip()})", RunFailed
+        return kind(f"{why}; the console's last lines:\n    {said}")
 
     def _kill(self) -> None:
         if self.process:

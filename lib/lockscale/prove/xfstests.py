@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lockscale.errors import BadInput, RunFailed, printable
+from lockscale.errors import BadInput, BootHung, RunFailed, printable
 from lockscale.files import sha256_of_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.build import Kernel, build
@@ -24,7 +24,7 @@ from lockscale.machines.machine import Machine, Write, assert_runs, must, must_a
 from lockscale.machines.qemu import QemuMachine
 from lockscale.measure.file_system import make
 from lockscale.measure.target_qemu import guest_of, named_disk
-from lockscale.progress import LINE_EVERY_S, Progress, progress
+from lockscale.progress import LINE_EVERY_S, Progress, progress, tell
 from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.scratch import scratch_folder
 from lockscale.study.file import Target, load_whole_study
@@ -172,6 +172,19 @@ class Pair:
         return Outcome(kernel.series, kernel.build_id, self.protocol, iteration, result.test, *said)
 
     def _results(self, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:
+        """As _of_one_boot(); a guest that hangs before any test began is booted once more.
+
+        An emulated one does so now and then on a busy machine, and a run has dozens of boots.
+        """
+        try:
+            return self._of_one_boot(kernel, tests)
+        except BootHung as hung:
+            if self.ended:
+                raise
+            tell(f"{str(hung).partition(';')[0]}: it is booted once more")
+            return self._of_one_boot(kernel, tests)
+
+    def _of_one_boot(self, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:
         """Of one boot; where the guest hangs or panics each test has a boot of its own, to find which did."""
         if self.ended:
             raise RunFailed("nothing boots any more")
