@@ -43,6 +43,24 @@ def test_the_machine_is_told_with_its_prices_and_what_it_leaves_out(said: str):
     assert "far line 120" in text and "Left out: capacity misses" in text
 
 
+def test_the_gain_is_first_over_the_arm_that_the_series_applies_to():
+    """goal-spread is on top of trylock; the prediction is of its gain over wait-group, which has patches."""
+    said = what_was_measured("group-trylock", "goal-spread")
+    words = " ".join(said.split())
+    first, second = (
+        words.index("The gain over trylock, which the series"),
+        words.index("another arm, wait-group (ext4: "),
+    )
+    assert first < second < words.index("90% interval as it was predicted")
+    over_base, over_other = (one.partition("\n\n")[0] for one in said.split("procs")[1:])
+    assert "predicted" not in over_base and "predicted" in over_other
+    means = read_rows(curated_run("group-trylock", rates=True).rows)
+    means = means[(means.pair == "ab") & (means.metric == "rate") & ~means.profiled & (means.threads == 64)]
+    means = means[means.statistic == "total"]
+    rate = means.groupby("arm").value.mean()
+    assert f"{rate['goal-spread'] / rate['trylock']:.2f}" in over_base.splitlines()[-1]
+
+
 def test_two_commands_repeat_it(said: str):
     _, _, commands = said.partition("To repeat it:")
     assert [line.split()[1] for line in commands.split("\n\n")[1:]] == ["study", "patches"]

@@ -14,7 +14,7 @@ from lockscale import paths
 from lockscale.measure.run_folder import curated_run, read_provenance
 from lockscale.show.changelog import LINES, ROWS, letter, letter_of, measurement_of
 from lockscale.show.commit_text import Letter, as_text, below_of, message_of
-from lockscale.show.protocol import Measurement, percent
+from lockscale.show.protocol import Measurement, disk_mib, made_of, percent
 from lockscale.show.story import Story, open_story
 from lockscale.study.study import Study
 
@@ -25,6 +25,11 @@ QEMU = [run for run in RUNS if read_provenance(paths.MEASURED / run)["origin"] =
 
 def story_of(run: str) -> Story:
     return open_story(run.rpartition("-")[0], run)
+
+
+def kept(study: str) -> Story:
+    """Of its latest run in virtual time."""
+    return open_story(study, curated_run(study, rates=True).id)
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +191,37 @@ def test_changes_are_printed_as_the_published_orphan_table_prints_them():
 def test_a_star_stands_on_both_sides_of_a_significant_change():
     assert percent(14705.88, 14354.07, True) == "*  -2.39%*"
     assert percent(27108.43, 28301.89, False) == "(   4.40%)"
+
+
+def test_the_machine_is_told_by_what_decides_a_result():
+    """goal-fold needs its 1024 block groups; of a server's disk nothing is known but what it is."""
+    below = sentences(below_of(letter_of(kept("goal-fold"))))
+    assert "made: disk 131072 MiB, block groups 1024, inodes per group 8192, journal size 64M" in below
+    asked = {"study": {"disk_mib": 16640}}
+    assert disk_mib({**asked, "target": {"disk": {"size_mib": 3072}}}) == 16640
+    assert disk_mib({**asked, "target": {"disk": {"size_mib": 65536}}}) == 65536
+    assert disk_mib({**asked, "target": {"disk": {"by_id": "nvme-1"}}}) is None
+    assert made_of({"facts": {"block_groups": 24, "journal_size": None}}) == "block groups 24"
+
+
+def test_the_other_arms_are_told_beside_the_two():
+    """S2's paradox is of an arm that is neither the first nor the last."""
+    below = sentences(below_of(letter_of(kept("write-access"))))
+    assert re.search(r"The other arms with 48 processes, .* slow-retry: fast-retry 0\.5\d, ", below)
+
+
+def test_a_count_says_of_which_load_and_kernels_it_is_and_the_pair_only_where_it_was_counted():
+    """XFS's counts are of a create and its remove, on observe kernels, in the A/B boots alone."""
+    below = sentences(below_of(letter_of(kept("xfs-create"))))
+    assert (
+        "Counts of whole loads (create and remove), on kernels with the same series and counters: [" in below
+    )
+    assert "A/A pair" not in below
+    assert "A/A pair of search-locked" in sentences(below_of(letter_of(kept("inode-claim"))))
+    assert "A/A pair" not in sentences(below_of(letter_of(kept("orphan-file"))))
+
+
+def test_sources_are_named_where_the_text_says_published():
+    named = {name: "Published values are from: " in sentences(below_of(letter_of(kept(name)))) for name in
+             ("inode-claim", "write-access", "handle-start")}  # fmt: skip
+    assert named == {"inode-claim": True, "write-access": True, "handle-start": False}

@@ -271,3 +271,12 @@ def test_an_arm_whose_parameters_are_assumed_is_told_apart_from_the_calibrated_o
     points, said = (frame.assign(arm="orphan-mutex") for frame in (POINTS, PUBLISHED))
     drawn = figures.table_beside_simulated(study, points, said, table)
     assert "calibrated to published points (orphan-mutex: assumed);" in drawn.layout.meta["says"]
+
+
+def test_a_band_is_described_by_its_ends_and_a_gap_in_it_by_nothing() -> None:
+    """Its edge goes there and back, so its points one by one say nothing."""
+    x, y = [1, 2, 4, None, 4, 2, 1], [3.0, 4.0, 5.0, None, 2.0, float("nan"), 0.5]
+    band = go.Figure(go.Scatter(x=x, y=y, fill="toself", name="predicted"))
+    assert "predicted: from 0.5 to 3 at 1, to 2 to 5 at 4." in alt_text(band)
+    one = go.Figure(go.Scatter(x=[4, 4], y=[1.0, 2.0], fill="toself", name="predicted"))
+    assert "predicted: from 1 to 2 at 4." in alt_text(one)

@@ -63,8 +63,11 @@ def test_what_the_draws_do_not_agree_on_and_a_second_rise_are_told():
     )  # fmt: skip
     knees = FOUND[FOUND.metric == "saturates_at"]
     told = scale.scale_text(pd.concat([rates, knees])).splitlines()[-3:]
-    assert told[0].startswith("falls at 4 threads: 4 to 12 among the draws")
-    assert told[1].startswith("again: 20 at most until 8 threads, more again from 16 on") and "41" in told[1]
+    assert told[0] == "create, falls at 4 threads: the draws do not agree, 4 to 12"
+    assert (
+        told[1].startswith("create, again: 20 at most until 8 threads, more again from 16 on")
+        and "41" in told[1]
+    )
     assert told[2] == "simulated", "the steady arm needs no remark"
 
 

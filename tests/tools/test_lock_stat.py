@@ -203,6 +203,11 @@ def test_classes_that_share_a_cut_name_are_added_and_marked():
     assert use.holds == Times(5, 0.12, 1000.0, 1625.39, 1625.39 / 5)
 
 
+def test_a_separator_without_a_class_above_it_is_no_table():
+    with pytest.raises(BadInput, match="ends before its first lock class"):
+        lock_stat.parse(HEADER + "   -----\n")
+
+
 def test_cut_anywhere_it_is_refused_or_says_that_classes_may_be_missing():
     whole = set(lock_stat.parse(FILE).uses)
     for end in range(len(FILE)):

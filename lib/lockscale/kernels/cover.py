@@ -12,15 +12,18 @@ _ELSEWHERE = re.compile(r"\s\((?:see|table in)\s+\.\./[^)]*\)")  # a file that n
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _ITEM = re.compile(r"( *)(- |\d+\. )")
 _RULE = re.compile(r"\|[-:| ]+\|")
-
-
-_HELD_BACK = re.compile(r"^- Not to be sent yet: (.+(?:\n  .+)*)", re.MULTILINE)
+_HELD_BACK = re.compile(r"^- Not to be sent yet: (.+(?:\n  .+)*)\n", re.MULTILINE)
 
 
 def held_back(cover: str) -> str:
     """Why the series is not for a list yet, as an item of the cover says it; empty where none does."""
     found = _HELD_BACK.search(cover)
     return " ".join(_LINK.sub(r"\1", found[1]).split()) if found else ""
+
+
+def without_reason(cover: str) -> str:
+    """Without that item, where a letter says it first."""
+    return _HELD_BACK.sub("", cover)
 
 
 def as_mail(cover: str) -> str:

@@ -12,8 +12,9 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base, bases
-from lockscale.kernels.cover import as_mail, held_back
+from lockscale.kernels.cover import as_mail, held_back, without_reason
 from lockscale.kernels.mail import (
+    COLUMNS,
     END_OF_MESSAGE,
     cover_letter,
     numbered,
@@ -102,10 +103,12 @@ def _head(series: Series) -> str:
 def _note(series: Series, measured: str) -> str:
     """The head, the cover, and what was measured."""
     cover = series.folder / "cover.md"
-    said = as_mail(_on_base(series, read_text(cover))) if cover.is_file() else ""
+    said = as_mail(without_reason(_on_base(series, read_text(cover)))) if cover.is_file() else ""
+    why = why_held_back(series)
+    first = "\n".join(textwrap.wrap(f"Not to be sent yet: {why}", COLUMNS)) if why else ""
     if UNWRITTEN in said:
         raise BadInput(f"{cover} still says `{UNWRITTEN}`: write what the patches do, or remove the line")
-    return "\n\n".join(part.strip("\n") for part in (_head(series), said, measured) if part) + "\n"
+    return "\n\n".join(part.strip("\n") for part in (_head(series), first, said, measured) if part) + "\n"
 
 
 def why_held_back(series: Series) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from lockscale.errors import BadInput
 from lockscale.files import now_utc
 from lockscale.filesystems import Options, fs_type
 from lockscale.machines.disk_guard import NamedDisk
@@ -30,6 +31,7 @@ from lockscale.progress import Progress
 from lockscale.study.checks import Counter
 from lockscale.study.file import LocalTarget, ManycoreTarget, Study, Target
 from lockscale.tools import event_counts, ftrace_cost, lock_stat
+from lockscale.tools.seal import UNSEALED
 
 OBSERVE, LOCK_STAT = "observe", "lockstat"
 """The kinds of build that count, the second lock classes too; of their rates nothing is kept."""
@@ -151,7 +153,10 @@ def _called(text: str, functions: Sequence[str]) -> dict[str, int]:
 def _locked(text: str, locks: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Sums over both modes; a class that nobody took is not in the file."""
     counts: dict[tuple[str, str], int] = defaultdict(int)
-    for use in lock_stat.parse(text).uses:
+    read = lock_stat.parse(text)
+    if lost := [said for said in read.warnings if said != UNSEALED]:
+        raise BadInput(f"the guest's counts of locks are not whole: {lost[0]}")
+    for use in read.uses:
         counts["contentions", use.name] += use.waits.count
         counts["acquisitions", use.name] += use.holds.count
     return {f"{kind}:{name}": counts[kind, name] for kind, name in locks}

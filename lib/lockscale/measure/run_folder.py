@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What lies where in runs/<id>/, which run is the latest, and its JSON files read back."""
 
+import functools
 import json
 import time
 from collections.abc import Iterator
@@ -114,11 +115,10 @@ def read_prediction(run: "Run") -> dict[str, Any]:
 
 
 def names_kernels(folder: Path) -> bool:
-    """Whether it was measured on kernels of ours, by its provenance; of a damaged one it is said why not."""
+    """Whether it was measured on kernels of ours, by its provenance; a damaged one names none."""
     try:
         return bool(read_provenance(folder)["kernels"])
-    except BadInput as damaged:
-        tell(f"warning: run {folder.name} is left out, and an older one may be taken: {damaged}")
+    except BadInput:
         return False
 
 
@@ -296,7 +296,22 @@ def latest_run(study: str) -> Run:
 
 
 def _of_our_kernels(folder: Path, study: str) -> Iterator[Run]:
-    """The measured runs of `study` in `folder` whose provenance names kernels, the latest first."""
+    """The measured runs of `study` in `folder` whose provenance names kernels, the latest first.
+
+    Of one that would be the latest and is damaged it is said, once, why an older one is taken.
+    """
+    newer = False
     for rows in sorted(folder.glob(f"{study}-2*/rows.csv"), reverse=True):
         if names_kernels(rows.parent):
+            newer = True
             yield Run(rows.parent)
+        elif not newer:
+            _tell_of_damage(rows.parent)
+
+
+@functools.cache
+def _tell_of_damage(folder: Path) -> None:
+    try:
+        read_provenance(folder)
+    except BadInput as damaged:
+        tell(f"warning: run {folder.name} is left out, and an older one taken if there is one: {damaged}")

@@ -21,8 +21,6 @@ from lockscale.study.mistakes import told_of
 from lockscale.study.tables import beside, study_tables
 from lockscale.tools import ftrace_cost
 
-TRIED_ON_BYTES = 16 << 30  # of a file with nothing in it: as large as any guest's disk
-
 
 def refuse_unprovable(study: Study) -> None:
     """Raises BadInput where notebooks 05 to 07 would miss what they count, after all is measured.
@@ -86,16 +84,17 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
     refuse_unprovable(study)
 
 
-def refuse_by_mkfs(study: Study) -> None:
+def refuse_by_mkfs(study: Study, disk_mib: int) -> None:
     """Raises BadInput with what mkfs says of an arm's options, as a guest would after its kernel's build.
 
-    Guests run this machine's mkfs, of the same root. A mkfs that cannot try refuses nothing here.
+    disk_mib: of the guest's disk. Guests run this machine's mkfs, of the same root. A mkfs that cannot try
+    refuses nothing here.
     """
     with scratch_folder("mkfs") as folder:
         disk = folder / "disk"
         disk.touch()
         try:
-            os.truncate(disk, TRIED_ON_BYTES)
+            os.truncate(disk, disk_mib << 20)
         except OSError:  # a limit on the size of files: the guest's mkfs will say it
             return
         for arm in study.arms:

@@ -25,7 +25,7 @@ YES, NO, CANNOT_BE_TOLD = "yes", "no", "undecided"
 """Whether a bound holds; the last where the counts do not resolve it."""
 
 EXTRA = "extra "
-"""Before a counter's name: more of it than the upstream arm has."""
+"""Before a counter's name: more of it than the patched arm has."""
 
 FEWEST_BLOCKS = 3
 """For an interval of what was measured: that of two blocks is 13 times as wide as they lie apart."""
@@ -35,7 +35,7 @@ FEWEST_BLOCKS = 3
 class Fitted:
     """One arm's measured rates, each repeat a row, and every queueing model on them.
 
-    `comparison` is None where there are too few numbers of processes for any model.
+    `comparison` is None where no model can be fitted, as with too few numbers of processes: see `why_none`.
     """
 
     column: Column

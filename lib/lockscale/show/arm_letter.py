@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a real kernel with an arm's patches gave, as the letter before them says it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -53,22 +53,14 @@ def _measured(arm: str, story: Story) -> str:
         return ""
     judged = judge_gains(story.read_prediction() if run.prediction.is_file() else {}, rows)
     told = {int(str(one.threads)): one for one in judged[judged.arm == arm].itertuples()}
-    rates, unpatched = rate_repeats(rows, study.operation), study.unpatched.name
-    table = _table(unpatched, arm, rates, told)
-    if not table:
+    gains = _gains(study, arm, rate_repeats(rows, study.operation), told)
+    if not gains:
         return ""
-    apart_pct = boots_apart_pct(rows, study, [unpatched, arm])
-    said = [_of_what(study, provenance, is_predicted=bool(told)), table, *noise_of(apart_pct)]
-    base = _applies_to(study, arm)
-    tables = {table}
-    if base not in (unpatched, arm) and (over_base := _table(base, arm, rates, {})):
-        own = "; ".join(subject_of(read_mail(one)) for one in study.series_of(unpatched).patches)
-        said = [
-            f"The series applies to {base}, and what it gains over that is:", over_base,
-            f"The prediction is of the gain over another arm, {unpatched}{f' ({own})' if own else ''}:",
-            *said,
-        ]  # fmt: skip
-        tables.add(over_base)
+    said = [_of_what(study, provenance)]
+    for one in gains:
+        said += [one.head, one.table]
+    said += noise_of(boots_apart_pct(rows, study, [arm, *(one.over for one in gains)]))
+    tables = [one.table for one in gains]
     if told and provenance.get("prediction"):
         said.append(_when(study, provenance["prediction"]))
     said += [one.text for one in machine_in_virtual_time(provenance)]
@@ -76,6 +68,34 @@ def _measured(arm: str, story: Story) -> str:
     again = [rerun_command(study, provenance), f"lockscale patches export {study.name}/{arm} --format mbox"]
     head = f"Rates {story.where}:"
     return "\n\n".join([head, *parts, "To repeat it:", *(f"  {line}" for line in again)]) + "\n"
+
+
+class _Gain(NamedTuple):
+    """A table of the gain over an arm, and what stands above it."""
+
+    over: str
+    head: str
+    table: str
+
+
+def _gains(study: Study, arm: str, rates: pd.DataFrame, told: dict[int, Any]) -> list[_Gain]:
+    """Over the arm that the series applies to, and over the unpatched one, which predictions are of.
+
+    Empty where the unpatched one was not measured.
+    """
+    base, unpatched = _applies_to(study, arm), study.unpatched.name
+    predicted = ", and its 90% interval as it was predicted" if told else ""
+    if not (table := _table(unpatched, arm, rates, told)):
+        return []
+    over_base = "" if base in (unpatched, arm) else _table(base, arm, rates, {})
+    if not over_base:
+        return [_Gain(unpatched, f"The gain over {unpatched}{predicted}:", table)]
+    own = "; ".join(subject_of(read_mail(one)) for one in study.series_of(unpatched).patches)
+    other = f"{unpatched} ({own})" if own else unpatched
+    return [
+        _Gain(base, f"The gain over {base}, which the series applies to:", over_base),
+        _Gain(unpatched, f"The gain over another arm, {other}{predicted}:", table),
+    ]
 
 
 def _applies_to(study: Study, arm: str) -> str:
@@ -86,14 +106,13 @@ def _applies_to(study: Study, arm: str) -> str:
         return study.unpatched.name
 
 
-def _of_what(study: Study, provenance: dict[str, Any], *, is_predicted: bool) -> str:
+def _of_what(study: Study, provenance: dict[str, Any]) -> str:
     versions = sorted({kernel["version"] for kernel in provenance["kernels"].values()})
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
     metric = study.metric[:1].upper() + study.metric[1:]
-    predicted = ", and its 90% interval as it was predicted" if is_predicted else ""
     return (
         f"{metric}, measured {where_measured(provenance)}, {cpus} CPUs, Linux {', '.join(versions)}, means "
-        f"of the boots of each arm; the gain{predicted}:"
+        f"of the boots of each arm."
     )
 
 

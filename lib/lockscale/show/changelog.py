@@ -6,14 +6,13 @@ before a series, and in an issue tracker.
 """
 
 import re
-import textwrap
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from lockscale.kernels.export import why_held_back
-from lockscale.kernels.mail import cover_letter, read_mail
+from lockscale.kernels.mail import cover_letter, numbered, read_mail
 from lockscale.measure.compare_arms import (
     boots_apart_pct,
     function_costs,
@@ -172,7 +171,6 @@ def _marks(points: pd.DataFrame, boots: int) -> str:
 
 FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
 """Form -> how the name of its file ends."""
-SUBJECT_COLUMNS = 75  # as git and checkpatch like a subject, [PATCH 0/N] included
 MARKDOWN = re.compile(r"([\\`*<>\[\]#|])")
 
 
@@ -193,11 +191,10 @@ def cover(study: Study, letter: Letter) -> str:
     """[PATCH 0/N] of the patched arm's series; the protocol stands below the list of its patches."""
     mails = [read_mail(patch) for patch in patches_between(study, study.unpatched, study.patched)]
     why = why_held_back(study.series_of(study.patched.name))
+    mails = numbered(mails, rfc=bool(why))
     first = [Paragraph(f"Not to be sent yet: {why}")] if why else []
     letter = letter._replace(message=[*first, *letter.message])
-    room = SUBJECT_COLUMNS - len(f"[{'RFC ' * bool(why)}PATCH 0/{len(mails)}] ")
-    title = textwrap.shorten(_title(study), room, placeholder=" ...", break_on_hyphens=False)
-    head = cover_letter(title, message_of(letter), mails, rfc=bool(why)).decode()
+    head = cover_letter(_title(study), message_of(letter), mails, rfc=bool(why)).decode()
     return f"{head}\nHow it was measured:\n\n{below_of(letter)}"
 
 

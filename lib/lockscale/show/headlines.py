@@ -144,9 +144,16 @@ LEVELS = {"counts": "95% ", "rates": "", "gains": "90% "}
 
 
 def judged(
-    found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: pd.DataFrame, gains: pd.DataFrame
+    found: Fitted | None,
+    guests: pd.DataFrame,
+    counters: pd.DataFrame,
+    rates: pd.DataFrame,
+    gains: pd.DataFrame,
 ) -> Headline:
-    """07: how many predictions for the run's own machine hold, and the model that ranks first."""
+    """07: how many predictions for the run's own machine hold, and the model that ranks first.
+
+    found: None of rates that are no benchmark.
+    """
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
     holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))
     undecided = f", {open_} undecided" if open_ else ""
@@ -159,7 +166,7 @@ def judged(
             says += [f"{held} of {total} predicted {what} lie in their {LEVELS[what]}intervals{wide}"]
         numbers |= {what: total, f"{what}_inside": held}
     says = says or ["nothing was predicted that was counted"]
-    if found.comparison:
+    if found and found.comparison:
         says += [_law(found.comparison, found.column.name)]
     return Headline("; ".join(says), numbers)
 

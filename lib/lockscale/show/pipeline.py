@@ -29,6 +29,7 @@ from lockscale.show.execution import ENDS_S, Interrupted, execute, notebook_of, 
 from lockscale.study.file import (
     LocalTarget,
     ManycoreTarget,
+    QemuTarget,
     SshTarget,
     Study,
     Target,
@@ -174,8 +175,8 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
                 f"{str(folder)!r} contains a space, colon or comma, which kernel builds refuse: move it"
             )
     of_files = (command for command, *_ in fs_type(study.filesystem).versions)
-    if not isinstance(target, SshTarget):
-        refuse_by_mkfs(study)
+    if isinstance(target, QemuTarget | ManycoreTarget):
+        refuse_by_mkfs(study, max(target.disk.size_mib, study.disk_mib or 0))
     for tool in (*(PACKAGE_TOOLS if isinstance(target, SshTarget) else (*TOOLS, *of_files)), "chromium"):
         need(tool)
     if isinstance(target, ManycoreTarget):

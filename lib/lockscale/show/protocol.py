@@ -11,9 +11,8 @@ import pandas as pd
 from lockscale.kernels.mail import COLUMNS
 from lockscale.measure.compare_arms import most_extra
 from lockscale.measure.provenance import run_command
-from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
+from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.show.commit_text import Paragraph, plain
-from lockscale.show.headlines import PLACES
 from lockscale.show.undecided import least_known
 from lockscale.study.file import Study
 from lockscale.tables import describe
@@ -60,13 +59,18 @@ def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
         point += f"; sums of {boots} boots and {operations} operations"
     return [
         *_preamble(study, found, boots_of(found)),
-        *(_counts(study, found) if found.compared is None or found.of_the_study else []),
+        *(_counts(study, found) if _has_counts(found) else []),
         *_rates(study, provenance, found.compared),
         *_others(study, found.others),
         *_costs(study, found.costs, point, is_benchmark(provenance["origin"])),
         *_predicted(study, found.prediction, found.compared),
         *_sources(study),
     ]
+
+
+def _has_counts(found: Measurement) -> bool:
+    """Of rates that are a benchmark, calls of a function prove nothing."""
+    return found.compared is None or found.of_the_study
 
 
 def boots_of(found: Measurement) -> int:
@@ -92,6 +96,7 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
 
     host, found = provenance["host"], _as_found(study, provenance)
     tool = next(iter(found.values()))
+    with_aa = measured.in_aa and _has_counts(measured)
     size = f"disk {size_mib} MiB" if (size_mib := disk_mib(provenance)) else ""
     of_arms = {
         arm: ", ".join(filter(None, (size, made_of(one["file_system"])))) for arm, one in found.items()
@@ -116,7 +121,7 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
             f"Averages of {boots} interleaved boots per arm"
-            + (f"; counts also average over the A/A pair of {study.patched.name}." if measured.in_aa else ".")
+            + (f"; counts also average over the A/A pair of {study.patched.name}." if with_aa else ".")
         ),
         *machine_in_virtual_time(provenance),
         Paragraph("\n".join(lines), fixed=True),
@@ -126,7 +131,8 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
 def made_of(system: dict[str, Any]) -> str:
     """What mkfs made that decides a result, such as the number of groups; `system` of a provenance."""
     facts = system.get("facts") or {name: system[name] for name in FACTS if name in system}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+    known = {name: value for name, value in facts.items() if value is not None}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in known.items())
 
 
 FACTS = ("block_groups", "inodes_per_group", "journal_size")
@@ -134,9 +140,10 @@ FACTS = ("block_groups", "inodes_per_group", "journal_size")
 
 
 def disk_mib(provenance: dict[str, Any]) -> int | None:
-    """Of the disk that was measured on: the study's where it asked for one, else the target's."""
-    asked = (provenance.get("study") or {}).get("disk_mib")
-    return asked or ((provenance.get("target") or {}).get("disk") or {}).get("size_mib")
+    """Of a guest's disk: the target's, or what the study asked for where that is more; None of a server's."""
+    size_mib = ((provenance.get("target") or {}).get("disk") or {}).get("size_mib")
+    asked = (provenance.get("study") or {}).get("disk_mib") or 0
+    return max(asked, size_mib) if size_mib else None
 
 
 def _sides(study: Study) -> list[str]:
@@ -281,7 +288,9 @@ def _others(study: Study, others: pd.DataFrame | None) -> list[Paragraph]:
 
 
 def _sources(study: Study) -> list[Paragraph]:
-    """Where the published values of the study are from."""
+    """Where the published values are from that the text names."""
+    if "published" not in f"{study.problem} {study.story}":
+        return []
     titles = dict.fromkeys(describe(name)["source"] for name in study.published_tables)
     return [Paragraph(f"Published values are from: {'; '.join(titles)}.")] if titles else []
 
@@ -338,26 +347,33 @@ def _gain_here(study: Study, prediction: dict[str, Any], compared: pd.DataFrame 
     measured = f"; measured: {here.value.iloc[0] / here.unpatched.iloc[0]:.2f}" if len(here) else ""
     return (
         f"Predicted from the rates of {unpatched} in this run, before another arm was booted: {arm} at "
-        f"{one['threads']} processes {one['low']:.2f} to {one['high']:.2f} times as fast (90%){measured}."
+        f"{one['threads']} processes {one['low']:.2f} to {one['high']:.2f} times as fast (90%"
+        f"{', too wide to say how much' if one['high'] > FAR_APART * one['low'] else ''}){measured}."
     )
 
 
 def _elsewhere(study: Study, prediction: dict[str, Any]) -> str:
-    """Rates of the machine that the unpatched side's tables are of; nothing where they say too little."""
+    """Rates of the machine that the unpatched side's tables are of, or that they say too little of it."""
     p = prediction["published_machine"]
-    if p is None or p["arm"] != study.patched.name or p["high"] > FAR_APART * p["low"]:
+    if p is None or p["arm"] != study.patched.name:
         return ""
-    origin = prediction.get("origin", "published")
-    machine = (
-        "on the published machine" if origin == "published" else PLACES.get(origin, origin_in_words(origin))
-    )
+    begins = PREDICTED.get(prediction.get("origin", "published"), "Predicted from {used}")
+    begins = begins.format(used="; ".join(prediction.get("used") or ["the unpatched side"]))
+    if p["high"] > FAR_APART * p["low"]:
+        times = f"{p['high'] / p['low']:.0f}"
+        return f"{begins}: {p['arm']} only within a factor of {times}, which says nothing of it."
     gain = ""
     if "gain_low" in p:  # of the mean unpatched rate, whose scatter the rates' interval has as well
         gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, and with the scatter of the unpatched rate "
-    return (
-        f"Predicted {machine}, from {'; '.join(prediction['used'])}: {p['arm']} at {p['threads']} processes "
-        f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']}."
-    )
+    ends = f"{p['low']:.0f} to {p['high']:.0f} {p['unit']}"
+    return f"{begins}: {p['arm']} at {p['threads']} processes {gain}{ends}."
+
+
+PREDICTED = {
+    "published": "Predicted for the published machine, from {used}",
+    "simulated": "Predicted for the machine that the model is calibrated to ({used})",
+}
+"""How the sentence begins, by the origin of the unpatched side."""
 
 
 def _wrap(text: str) -> list[str]:

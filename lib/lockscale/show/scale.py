@@ -190,20 +190,19 @@ RISES = 1.1  # times: more than two simulations of one model differ by
 def _remarks(rates: pd.DataFrame) -> Iterator[str]:
     """Of rates that the draws do not agree on, and of curves of which N* is that of a second rise."""
     unsure = rates[rates.high > APART * rates.low]
-    for arm, threads, low, high in zip(unsure.arm, unsure.threads, unsure.low, unsure.high, strict=True):
-        yield (
-            f"{arm} at {threads} threads: {_short(low)} to {_short(high)} among the draws;"
-            " the collapse has begun in some and not in others"
-        )
-    for (_, arm), curve in rates[rates.threads >= SLOPE_AT].groupby(["path", "arm"], sort=False):
+    for at in unsure[["path", "arm", "threads", "low", "high"]].to_dict("records"):
+        ends = f"{_short(at['low'])} to {_short(at['high'])}"
+        yield f"{at['path']}, {at['arm']} at {at['threads']} threads: the draws do not agree, {ends}"
+    for (path, arm), curve in rates[rates.threads >= SLOPE_AT].groupby(["path", "arm"], sort=False):
         flat = curve[curve.value < RISES * curve.value.shift()]
         if flat.empty:
             continue
         first = curve.loc[: flat.index[0]].value.max()
         again = curve.loc[flat.index[0] :][lambda rest, first=first: rest.value > RISES * first]
         if len(again):
+            before = curve.threads[curve.threads < again.threads.iloc[0]].max()
             yield (
-                f"{arm}: {_short(first)} at most until {again.threads.iloc[0] // 2} threads, more again from"
+                f"{path}, {arm}: {_short(first)} at most until {before} threads, more again from"
                 f" {again.threads.iloc[0]} on; `saturates at` is of the most, {_short(again.value.max())}"
             )
 

@@ -231,6 +231,8 @@ def parse(text: str) -> LockStat:
     for line in lines[5:]:
         table.add(line)
     if table.section:  # its row, or both of them, are above the first separator
+        if not table.uses:
+            raise BadInput("lock_stat ends before its first lock class: it was cut off, read it again")
         last = next(reversed(table.uses))[0]
         warnings += (
             f"lock_stat ends inside the class {last}: call sites of it, and later classes, may be missing",

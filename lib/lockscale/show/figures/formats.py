@@ -54,15 +54,16 @@ def _series(trace: Any) -> str:
     if trace.orientation == "h":
         x, y = y, x
     if getattr(trace, "fill", None) == "toself":  # a band: its edge goes there and back
-        ends = sorted(
-            {a: [b for c, b in zip(x, y, strict=True) if c == a and b is not None] for a in x}.items()
-        )
-        ends = [(a, known) for a, known in ends if known]
-        said = (
-            f"{_value(min(known))} to {_value(max(known))} at {_value(a)}" for a, known in (ends[0], ends[-1])
-        )
-        return _sentence(f"{name}: from {', to '.join(said)}") if ends else ""
+        return _sentence(f"{name}: {_ends_of_a_band(x, y)}")
     return _sentence(f"{name}: {_points(x, y)}")
+
+
+def _ends_of_a_band(x: Sequence[Any], y: Sequence[Any]) -> str:
+    known = [(a, float(b)) for a, b in zip(x, y, strict=True) if a is not None and b is not None and b == b]
+    at = sorted({a for a, _ in known})
+    values = {n: [b for a, b in known if a == n] for n in at[:1] + at[-1:]}
+    said = (f"{_value(min(here))} to {_value(max(here))} at {_value(n)}" for n, here in values.items())
+    return f"from {', to '.join(said)}" if known else "no points"
 
 
 def _points(x: Sequence[Any], y: Sequence[Any]) -> str:

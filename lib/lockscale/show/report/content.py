@@ -73,7 +73,7 @@ def _headlines(story: Story) -> Iterator[ReportText]:
     yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
-        fit_rates(rows, study, fullest_guest(rows)),
+        fit_rates(rows, study, fullest_guest(rows)) if is_benchmark(story.provenance["origin"]) else None,
         judge_bounds(prediction, counter, story.extra),
         judge_counters(prediction, rows, study),
         judge_rates(prediction, rows),
@@ -160,7 +160,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         "The patch's gain with each price at the ends of its range", timed, gains_at_price_ends(rows, study)
     )
     if not timing:
-        yield ReportText("Rates of an emulated machine say nothing of others: they are in rows.csv alone.")
+        yield ReportText("Rates of this machine are no benchmark: they are in rows.csv alone.")
         return
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
     twice = ", ".join(rows[rows.pair == "aa"].arm.unique())
@@ -173,10 +173,10 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
 
 
 def _more_boots(story: Story) -> str:
-    """On rates that leave a change of the patched arm open; nothing on those of an emulated machine."""
+    """On rates that leave a change of the patched arm open."""
     compared = story.compared
     said = least_known(compared[compared.arm == story.study.patched.name])
-    if not said or not is_benchmark(story.provenance["origin"]):
+    if not said:
         return ""
     return f" {said} `lockscale study run {story.study.name} --detect 10%` makes as many as 10% needs."
 
