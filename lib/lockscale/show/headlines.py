@@ -152,7 +152,7 @@ def judged(
 ) -> Headline:
     """07: how many predictions for the run's own machine hold, and the model that ranks first.
 
-    found: None of rates that are no benchmark.
+    found: None of rates that are not a benchmark.
     """
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
     holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))

@@ -160,7 +160,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         "The patch's gain with each price at the ends of its range", timed, gains_at_price_ends(rows, study)
     )
     if not timing:
-        yield ReportText("Rates of this machine are no benchmark: they are in rows.csv alone.")
+        yield ReportText("Rates of this machine are not a benchmark: they are in rows.csv alone.")
         return
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
     twice = ", ".join(rows[rows.pair == "aa"].arm.unique())
