@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.sim import replicate as parallel
+from lockscale.sim import executors as parallel
 from lockscale.sim import simulate
 from lockscale.sim import sweep as sweep_module
 from lockscale.sim.sweep import Point, SweepInterrupted, cross, grid, latin_hypercube, sweep
