@@ -8,6 +8,7 @@ from lockscale.predict.published_gains import GainModel, learn
 from lockscale.tools.lock_functions import wait_of
 from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
 from lockscale.tools.profile_entry import Entry
+from lockscale.tools.registry import profile_of
 
 
 @lru_cache
@@ -36,3 +37,10 @@ def stack(count: float, line: int, *path: str, off: bool = False) -> Entry:
 
 def stacks(*entries: Entry, off: bool = False) -> LockProfile:
     return LockProfile("folded", SLEEP if off else SAMPLES, entries, disjoint=True)
+
+
+FLAT = "# Samples: 10K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n"
+
+
+def flat(*rows: tuple[str, float]) -> LockProfile:
+    return profile_of(FLAT + "".join(f"    {pct:.2f}%  fsmark  [kernel]  [k] {name}\n" for name, pct in rows))
