@@ -15,15 +15,14 @@ _RULE = re.compile(r"\|[-:| ]+\|")
 _HELD_BACK = re.compile(r"^- Not to be sent yet: (.+(?:\n  .+)*)\n", re.MULTILINE)
 
 
-def held_back(cover: str) -> str:
-    """Why the series is not for a list yet, as an item of the cover says it; empty where none does."""
+def held_back(cover: str) -> tuple[str, str]:
+    """Why the series is not for a list yet, as an item of the cover says it, and the cover without that item.
+
+    The first is empty where no item does. A letter says it before all else.
+    """
     found = _HELD_BACK.search(cover)
-    return " ".join(_LINK.sub(r"\1", found[1]).split()) if found else ""
-
-
-def without_reason(cover: str) -> str:
-    """Without that item, where a letter says it first."""
-    return _HELD_BACK.sub("", cover)
+    why = " ".join(_LINK.sub(r"\1", found[1]).split()) if found else ""
+    return why, _HELD_BACK.sub("", cover)
 
 
 def as_mail(cover: str) -> str:

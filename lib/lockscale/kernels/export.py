@@ -12,7 +12,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base, bases
-from lockscale.kernels.cover import as_mail, held_back, without_reason
+from lockscale.kernels.cover import as_mail, held_back
 from lockscale.kernels.mail import (
     COLUMNS,
     END_OF_MESSAGE,
@@ -103,8 +103,8 @@ def _head(series: Series) -> str:
 def _note(series: Series, measured: str) -> str:
     """The head, the cover, and what was measured."""
     cover = series.folder / "cover.md"
-    said = as_mail(without_reason(_on_base(series, read_text(cover)))) if cover.is_file() else ""
-    why = why_held_back(series)
+    why, text = held_back(read_text(cover)) if cover.is_file() else ("", "")
+    said = as_mail(_on_base(series, text)) if text else ""
     first = "\n".join(textwrap.wrap(f"Not to be sent yet: {why}", COLUMNS)) if why else ""
     if UNWRITTEN in said:
         raise BadInput(f"{cover} still says `{UNWRITTEN}`: write what the patches do, or remove the line")
@@ -114,7 +114,7 @@ def _note(series: Series, measured: str) -> str:
 def why_held_back(series: Series) -> str:
     """Why its cover says that it is not to be sent yet; empty where it does not."""
     cover = series.folder / "cover.md"
-    return held_back(read_text(cover)) if cover.is_file() else ""
+    return held_back(read_text(cover))[0] if cover.is_file() else ""
 
 
 def _on_base(series: Series, cover: str) -> str:

@@ -34,7 +34,7 @@ from lockscale.predict.lock_verdict import (
     worth_by_chance,
 )
 from lockscale.predict.next_bottleneck import NextLimit, next_limits
-from lockscale.predict.one_lock import OneLock, from_rates, from_wait_share, off_by_pct
+from lockscale.predict.one_lock import OneLock, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, read_patch
 from lockscale.predict.published_gains import (
     TYPICAL,
@@ -307,7 +307,7 @@ def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
     """None unless the patch says how much is left: rates alone do not say what the lock's share is."""
     if len(measured.ladder) < 2 or not (change.parts > 1 or change.hold < 1 or 0 < change.visits < 1):
         return None
-    base, n = from_rates(measured.ladder), measured.most_threads
+    base, n = measured.lock_of_the_rates, measured.most_threads
     return min(base.gain(n, change), MOST_OF_RATES)
 
 
@@ -344,7 +344,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     waiting = measured.all_waits
     base: OneLock
     if waiting is None:
-        base, whence = from_rates(rates), "one lock and the work outside it, fitted to these rates"
+        base, whence = measured.lock_of_the_rates, "one lock and the work outside it, fitted to these rates"
     else:
         base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else measured.fewer_threads)

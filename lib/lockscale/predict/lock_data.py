@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.predict.one_lock import from_rates, from_wait_share, off_by_pct
+from lockscale.predict.one_lock import OneLock, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.published_gains import most_gain, share_of_busy
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_match import Match
@@ -95,11 +95,16 @@ class UnpatchedData:
         return off_by_pct(from_wait_share(waiting, n, self.ladder[n]), fewer) > FAR_PCT
 
     @cached_property
+    def lock_of_the_rates(self) -> OneLock:
+        """One lock and the work outside it, fitted to the rates alone; there are two or more."""
+        return from_rates(self.ladder)
+
+    @cached_property
     def of_no_lock(self) -> bool:
         """Whether rates that grow throughout are far from those of any lock and the work outside it."""
         if len(self.ladder) < 2 or self.falls:
             return False
-        return off_by_pct(from_rates(self.ladder), self.ladder) > FAR_PCT
+        return off_by_pct(self.lock_of_the_rates, self.ladder) > FAR_PCT
 
     @property
     def falls(self) -> bool:

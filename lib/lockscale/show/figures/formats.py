@@ -58,8 +58,14 @@ def _series(trace: Any) -> str:
     return _sentence(f"{name}: {_points(x, y)}")
 
 
+def _known(x: Sequence[Any], y: Sequence[Any]) -> list[tuple[Any, float]]:
+    """The points that are there: a line or a band may have gaps."""
+    pairs = zip(x, y, strict=True)
+    return [(a, float(b)) for a, b in pairs if a is not None and b is not None and not np.isnan(b)]
+
+
 def _ends_of_a_band(x: Sequence[Any], y: Sequence[Any]) -> str:
-    known = [(a, float(b)) for a, b in zip(x, y, strict=True) if a is not None and b is not None and b == b]
+    known = _known(x, y)
     at = sorted({a for a, _ in known})
     values = {n: [b for a, b in known if a == n] for n in at[:1] + at[-1:]}
     said = (f"{_value(min(here))} to {_value(max(here))} at {_value(n)}" for n, here in values.items())
@@ -68,7 +74,7 @@ def _ends_of_a_band(x: Sequence[Any], y: Sequence[Any]) -> str:
 
 def _points(x: Sequence[Any], y: Sequence[Any]) -> str:
     """Few points one by one, many by their ends and their highest."""
-    known = [(a, float(b)) for a, b in zip(x, y, strict=True) if b is not None and not np.isnan(b)]
+    known = _known(x, y)
     if not known:
         return "no points"
     if len(known) <= 6:
