@@ -109,7 +109,7 @@ OUTPUTS = {
     "event_counts": [Profile(EVENTS)],
     **{one: [Profile((SAMPLES / f"{one}.txt").read_text(), sums=one in ADDED)] for one in (*ROWS, *ADDED)},
 }
-FEW = 7
+FEW = 23
 """make test cuts at every so many bytes and at the end of each line, make test-all at every byte."""
 EACH = [(tool, number) for tool, outputs in OUTPUTS.items() for number in range(len(outputs))]
 
@@ -120,7 +120,7 @@ def test_cut_at_every_byte(tool, number, step):
     OUTPUTS[tool][number].truncated_everywhere(step)
 
 
-@pytest.mark.parametrize("inputs", [200, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("inputs", [60, pytest.param(10_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("tool", OUTPUTS)
 def test_lines_lost_or_repeated(tool, inputs):
     for output in OUTPUTS[tool]:
@@ -128,7 +128,7 @@ def test_lines_lost_or_repeated(tool, inputs):
         settings(max_examples=-(-inputs // len(OUTPUTS[tool])), deadline=None)(given_damage(output.check))()
 
 
-@pytest.mark.parametrize("inputs", [200, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("inputs", [60, pytest.param(10_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("tool", [tool for tool in OUTPUTS if tool not in WRITTEN])
 def test_lines_of_two_outputs_in_one_text(tool, inputs):
     outputs = OUTPUTS[tool]
@@ -138,11 +138,12 @@ def test_lines_of_two_outputs_in_one_text(tool, inputs):
         settings(max_examples=-(-inputs // len(outputs)), deadline=None)(given_damage(output.check_mixed))()
 
 
+@pytest.mark.parametrize("inputs", [100, pytest.param(2_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "tool", [tool for tool, outputs in OUTPUTS.items() if isinstance(outputs[0], Profile)]
 )
-def test_any_change_shows_under_a_seal(tool):
-    @settings(max_examples=500, deadline=None)
+def test_any_change_shows_under_a_seal(tool, inputs):
+    @settings(max_examples=inputs, deadline=None)
     @given(st.sampled_from(OUTPUTS[tool]), st.data())
     def check(output, data):
         output.check_sealed(data.draw(st.one_of(changed(output.sealed), lost_or_repeated(output.sealed))))
