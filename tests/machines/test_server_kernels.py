@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Only our own kernels are put on a server or taken off it, and the default never changes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import pytest
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.grub import BEGIN
+from lockscale.machines.machine import Completed
 from lockscale.machines.server_kernels import (
     OnServer,
     install_package,
@@ -163,3 +165,60 @@ def test_with_the_last_of_ours_the_default_is_saved_as_it_was_found():
         server = ToldServer(WITH_OURS | gone | {"ls /boot": listed})
         remove_kernel(server, NEW)
         assert server.asked.count(asks) == asked
+
+
+NOTE = "/var/lib/lockscale/default"
+PINNED = {"test -e " + NOTE: "", "cat " + NOTE: "\nold\n", "rm -f " + NOTE: ""}
+UNPIN = "grub-editenv - unset saved_entry"
+OURS_TO_DPKG = "dpkg-query --show --showformat=${Package} ${db:Status-Status}\\n linux-image-*-lockscale-*"
+
+
+class Interrupted(ToldServer):
+    """A person presses Ctrl-C while dpkg runs."""
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
+        done = super().run(argv, timeout_s=timeout_s)
+        if "--install" in argv:
+            raise KeyboardInterrupt
+        return done
+
+
+def gone(release: str) -> dict[str, str]:
+    """The answers to what takes a kernel off."""
+    files = f"rm -f {' '.join(files_in_boot(release))}"
+    lines = (f"{PURGE}-{release}", files, f"rm -rf /lib/modules/{release}", UNPIN, LOOK, FORGET)
+    return dict.fromkeys(lines, "")
+
+
+def test_an_interrupted_installation_is_taken_off_again():
+    server = Interrupted(ROOMY | gone(NEW) | {"ls /boot": f"vmlinuz-{NEW}.dpkg-new\n"})
+    with pytest.raises(KeyboardInterrupt):
+        install_package(server, NEW, DEB)
+    assert {f"{PURGE}-{NEW}", f"rm -rf /lib/modules/{NEW}"} <= set(server.asked)
+
+
+def test_the_default_is_as_it_was_found_where_the_first_of_ours_cannot_be_installed():
+    unable = {line: said for line, said in ROOMY.items() if line != INSTALL} | PINNED | gone(NEW)
+    for listed, unpinned in (("", True), (f"vmlinuz-{NEW}.dpkg-new\n", True), (f"vmlinuz-{OTHER}\n", False)):
+        server = ToldServer(unable | {"ls /boot": f"vmlinuz-{OLD}\n{listed}"})
+        with pytest.raises(RunFailed, match="dpkg --install"):
+            install_package(server, NEW, DEB)
+        assert (UNPIN in server.asked) == unpinned
+
+
+def test_a_package_that_was_killed_before_its_image_had_a_name_is_taken_off():
+    """dpkg unpacks all files beside their places, and only then renames them."""
+    left = {"ls /boot": f"vmlinuz-{OLD}\nvmlinuz-{NEW}.dpkg-new\n"}
+    left |= {OURS_TO_DPKG: f"linux-image-{OTHER} installed\nlinux-image-{NEW} half-installed\n"}
+    server = ToldServer(ROOMY | PINNED | gone(NEW) | left)
+    assert installed_kernels(server) == [] and purge_torn(server) == [NEW]
+    assert {f"{PURGE}-{NEW}", UNPIN} <= set(server.asked)
+    assert f"{PURGE}-{OTHER}" not in server.asked
+
+
+def test_a_removal_that_was_cut_short_is_ended():
+    """Without it the default would be saved by name for ever, with no kernel of ours to remove."""
+    for noted, listed, ended in ((PINNED, OLD, True), ({}, OLD, False), (PINNED, OTHER, False)):
+        server = ToldServer(ROOMY | noted | gone(NEW) | {"ls /boot": f"vmlinuz-{listed}\n"})
+        assert purge_torn(server) == []
+        assert ({"update-grub", UNPIN} <= set(server.asked)) == ended

@@ -25,9 +25,10 @@ SOUND = {
 
 
 def files_in_boot(release: str) -> list[str]:
-    """What a kernel has in /boot, and what an update-initramfs leaves there that was killed."""
+    """What a kernel has in /boot, and what an update-initramfs or a dpkg leaves there that was killed."""
     kinds = ("vmlinuz", "initrd.img", "config", "System.map")
-    return [*(f"/boot/{kind}-{release}" for kind in kinds), f"/boot/initrd.img-{release}.new"]
+    whole = [f"/boot/{kind}-{release}" for kind in kinds]
+    return [*whole, f"/boot/initrd.img-{release}.new", *(f"{file}.dpkg-new" for file in whole)]
 
 
 class ToldServer(Machine):
