@@ -78,6 +78,23 @@ def test_another_kernel_or_another_load_is_counted_anew(guests: Guests, tmp_path
     assert not set(counts(tmp_path, STUDY.model_copy(update={"check": more}))) & {*first, *range(7, 13)}
 
 
+def test_where_one_arm_is_another_kernel_the_counts_of_the_other_stay(
+    guests: Guests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def build_other(series: Any, kind: str) -> SimpleNamespace:
+        return SimpleNamespace(build_id=f"{'b' if series.arm == ARMS[0] else 'a'}-{series.arm}-{kind}")
+
+    first = counts(tmp_path)  # of both arms in turn: 1 2, 3 4, 5 6
+    monkeypatch.setattr(module, "build", build_other)
+    guests.at = 8
+    with pytest.raises(KeyboardInterrupt):
+        counts(tmp_path)
+    assert {first[1], first[2], first[5]} <= set(kept_values(tmp_path))
+    again = counts(tmp_path)
+    assert guests.boots == 10 and again == [7, 2, 3, 9, 10, 6]
+    assert kept_values(tmp_path) == again
+
+
 @pytest.mark.parametrize("text", ["", "study,arm\nx\n,,,", "study,arm,iteration,value\ns,a,one,2\n"])
 def test_a_damaged_table_of_counts_is_one_sentence(guests: Guests, tmp_path: Path, text: str):
     (tmp_path / "counts-inode-claim.csv").write_text(text)

@@ -65,17 +65,18 @@ def campaign(
             kernels[arm] = build(one, kind=kind)
             shown.update(done, arm)
     path = folder / f"counts-{study.name}.csv"
-    kept, found = read_rows(path, Counted), list[Counted]()
-    boots, protocols = list(in_turn(arms, iterations)), {arm: _protocol(study, arm, target) for arm in arms}
+    protocols = {arm: _protocol(study, arm, target) for arm in arms}
+    boots = [(arm, n, kernels[arm].build_id, protocols[arm]) for n, arm in in_turn(arms, iterations)]
+    kept, found = [one for one in read_rows(path, Counted) if one.boot in boots], list[Counted]()
     with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
-        for done, (iteration, arm) in enumerate(boots):
+        for done, boot in enumerate(boots):
+            arm, iteration, *_ = boot
             shown.update(done, f"{arm}, iteration {iteration}")
-            boot = arm, iteration, kernels[arm].build_id, protocols[arm]
             if there := [one for one in kept if one.boot == boot]:
                 found += there
             else:
                 found += _counted(study, arm, iteration, kernels[arm], target, protocols[arm])
-                write_rows(path, found, Counted)
+                write_rows(path, [*found, *(one for one in kept if one not in found)], Counted)
         shown.update(len(boots))
     return found
 
