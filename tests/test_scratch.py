@@ -48,6 +48,14 @@ def test_what_a_killed_process_left_goes_when_the_next_folder_is_made(tmp_path: 
         assert list(tmp_path.iterdir()) == [folder]
 
 
+def test_what_a_killed_process_left_goes_where_folders_inherit_their_group(tmp_path: Path):
+    tmp_path.chmod(0o2775)
+    process, left = holder(tmp_path)
+    end(process, signal.SIGKILL)
+    remove_orphans(tmp_path)
+    assert not left.exists()
+
+
 def test_a_living_process_keeps_its_own(tmp_path: Path):
     process, kept = holder(tmp_path)
     try:
@@ -63,6 +71,8 @@ def test_what_is_not_ours_stays(tmp_path: Path):
     (tmp_path / "lockscale-link.abcdefgh").symlink_to(tmp_path / "real")
     (tmp_path / "lockscale-file.abcdefgh").touch()
     (tmp_path / "lockscale-guest-0123").mkdir()
+    (tmp_path / "lockscale-notes.20260131").mkdir()  # a person's
+    (tmp_path / "lockscale-notes.20260131").chmod(0o755)
     before = sorted(tmp_path.iterdir())
     remove_orphans(tmp_path)
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "real/file").exists()
@@ -71,7 +81,7 @@ def test_what_is_not_ours_stays(tmp_path: Path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
 def test_what_another_user_left_stays(tmp_path: Path):
     other = tmp_path / "lockscale-test.abcdefgh"
-    other.mkdir()
+    other.mkdir(mode=0o700)
     os.chown(other, 65534, 65534)
     remove_orphans(tmp_path)
     assert other.is_dir()

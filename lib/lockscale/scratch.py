@@ -15,6 +15,8 @@ from pathlib import Path
 
 NAME = "lockscale-*.????????"
 """Of every such folder, as made by mkdtemp(3); no other file of the project has such a name."""
+MODE = 0o700
+"""Of every such folder, by which it is told from a person's of such a name, as lockscale-notes.20260131."""
 
 
 @contextlib.contextmanager
@@ -51,7 +53,8 @@ def remove_orphans(home: Path) -> None:
     """Remove the folders of this user in `home` that no process holds any more."""
     for path in home.glob(NAME):
         with contextlib.suppress(OSError), _opened(path) as held:
-            if os.fstat(held).st_uid == os.geteuid():
+            said = os.fstat(held)
+            if (said.st_uid, said.st_mode & 0o777) == (os.geteuid(), MODE):
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(path, ignore_errors=True)
 

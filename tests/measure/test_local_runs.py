@@ -49,7 +49,7 @@ def test_a_second_controller_of_one_run_leaves_the_folder_of_the_firsts_load(run
     """As two have it that name different locks of the machine; a killed one's folder goes."""
     held = HeldMachine(run, load_study("inode-claim", SMALL), HERE)
     killed = run.folder / "lockscale-load.12345678"
-    killed.mkdir()
+    killed.mkdir(mode=0o700)
     with held.boot("as-found", 1) as first:
         assert not killed.exists()
         (Path(first.folder) / "file").touch()
