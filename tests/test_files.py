@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Files are whole or absent, on a full disk too."""
 
+import errno
+import fcntl
 import json
 import os
 import stat
@@ -210,6 +212,25 @@ def test_who_waits_for_a_lock_has_it_after_its_first_holder(tmp_path: Path):
         had.append("first")
     second.join()
     assert had == ["first", "second"]
+
+
+def test_a_lock_that_is_only_looked_at_is_not_in_use(tmp_path: Path):
+    """As by `lockscale study list` in the moment in which a run begins."""
+    path = tmp_path / "lock"
+    path.touch()
+    with path.open() as looks:
+        fcntl.flock(looks, fcntl.LOCK_SH)
+        over = threading.Timer(0.03, fcntl.flock, (looks, fcntl.LOCK_UN))
+        over.start()
+        with locked(path, "it"):
+            pass
+        over.join()
+
+
+def test_another_full_disk_is_not_taken_for_the_disk_of_the_lock(tmp_path: Path):
+    """The lock of this machine is in /run/lock: there is nothing to free."""
+    with pytest.raises(OSError, match="/elsewhere/"), locked(tmp_path / "lock", "it"):
+        raise OSError(errno.ENOSPC, "No space left on device", "/elsewhere/console.log")
 
 
 def test_a_lock_is_free_again_after_its_holder_was_killed(inside: Path):

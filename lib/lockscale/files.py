@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, InUse, printable
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
+LOOKS, LOOK_S = 5, 0.02  # at a lock that is taken
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NAME_VARIABLE = "LOCKSCALE_NAME"  # what others read of who holds something; else the user's name
 
@@ -276,18 +278,31 @@ def hold_lock(
     """
     with full_disk_is_one_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "a+", opener=_for_all if for_all else None) as stream:
-            os.set_inheritable(stream.fileno(), True)  # a child that outlives us still holds it
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                stream.seek(0)
-                raise InUse(refusal(stream.read())) from None
+        stream = open(path, "a+", opener=_for_all if for_all else None)  # noqa: SIM115
+    with stream:
+        os.set_inheritable(stream.fileno(), True)  # a child that outlives us still holds it
+        if not _took(stream.fileno(), wait=wait):
+            stream.seek(0)
+            raise InUse(refusal(stream.read()))
+        with full_disk_is_one_sentence(path.parent):
             stream.seek(0)
             stream.truncate()
             stream.write(says)
             stream.flush()
-            yield
+        yield
+
+
+def _took(opened: int, *, wait: bool) -> bool:
+    """Whether we hold the lock now. One that somebody only looks at (is_locked) is free a moment later."""
+    for attempt in range(1, LOOKS + 1):
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            if attempt < LOOKS:
+                time.sleep(LOOK_S)
+        else:
+            return True
+    return False
 
 
 def _for_all(path: str, flags: int) -> int:
