@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines import ssh
+from lockscale.machines import ssh, ssh_shell
 from lockscale.machines.ssh import SshMachine
 from loopback_sshd import Proxy, Sshd
 
@@ -54,6 +55,19 @@ def test_what_cannot_be_copied_is_one_sentence(machine: SshMachine, tmp_path: Pa
         machine.put(tmp_path / "file", str(tmp_path.parent))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert not [path for path in tmp_path.parent.iterdir() if path.name.endswith(".part")]
+
+
+def test_a_server_that_reads_no_more_of_a_copy_is_left(
+    machine: SshMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its disk hangs and its sshd does not, so that ssh never gives up."""
+    monkeypatch.setattr(ssh, "_PUT", "sleep 30")
+    monkeypatch.setattr(ssh_shell, "STUCK_S", 1)
+    (tmp_path / "file").write_bytes(bytes(64 << 20))
+    began_s = time.monotonic()
+    with pytest.raises(RunFailed, match="no longer answers"):
+        machine.put(tmp_path / "file", str(tmp_path / "to"))
+    assert time.monotonic() - began_s < 15
 
 
 def test_a_damaged_copy_is_not_used(

@@ -36,6 +36,7 @@ _ENTER = (
     """exec $as /bin/sh -c 'eval "$(head -c "$1")"' sh "$1" """.rstrip()
 )
 LOGIN_S = 60.0
+STUCK_S = 300.0  # ssh answers for a server whose disk hangs
 _LOOK_S = 0.2
 _END_S = 5.0
 _CHUNK = 1 << 18
@@ -71,7 +72,10 @@ class RootShell:
             [*ssh, shlex.join(["/bin/sh", "-c", _ENTER, "sh", str(len(text))])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
             env={**environment, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}, start_new_session=True,
+            bufsize=0,
         )  # fmt: skip
+        assert self._process.stdin
+        os.set_blocking(self._process.stdin.fileno(), False)
         try:
             self.send(text + data)
             while self.line() != mark:
@@ -128,13 +132,18 @@ class RootShell:
         return b"".join(parts)
 
     def send(self, data: bytes) -> None:
-        """Write to the script's standard input."""
+        """Write to the script's standard input. Unreachable where nothing of it is read for STUCK_S."""
         assert self._process.stdin
-        with contextlib.suppress(OSError):
-            self._process.stdin.write(data)
-            self._process.stdin.flush()
-            return
-        self._ended()
+        pipe, left = self._process.stdin.fileno(), memoryview(data)
+        while left:
+            if not select.select([], [pipe], [], STUCK_S)[1]:
+                raise Unreachable(f"{self.host.host} no longer answers")
+            try:
+                left = left[os.write(pipe, left) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                self._ended()
 
     def end_input(self) -> None:
         """The script reads the end of its standard input."""
