@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale import paths
+from lockscale.machines.guest_disks import Scratch
 from lockscale.machines.guest_init import write_starter
+from lockscale.machines.qemu import Guest, command, qemu_line
 from lockscale.tools import c_program
 
 SHOW = ["printf", "%s\\n"]
@@ -51,6 +53,26 @@ def test_a_cache_whose_name_has_a_blank_ends_no_word_of_the_command_line(
     monkeypatch.setattr(paths, "CACHE", tmp_path / "my cache")
     asked = "quiet init=/venv/virtme/guest/bin/virtme-ng-init"
     assert started_with(write_starter(tmp_path / "qemu", SHOW), asked) == [asked]
+
+
+def test_no_name_of_a_folder_is_a_command_of_virtme_ngs_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """virtme-ng puts its words behind one another, unquoted, and has a shell carry them out."""
+    monkeypatch.chdir(tmp_path)
+    room = tmp_path / "my runs; touch named; # $(touch named)"
+    room.mkdir()
+    image = room / "bzImage"
+    image.touch()
+    guest = Guest(image, 2, 512, "tcg", 60, Scratch(room / "scratch.img", 64, "S1"))
+    line = qemu_line(guest)
+    assert f"file={room}/scratch.img," in line and str(image) in line
+    argv = [word.removeprefix("--qemu-opts=") for word in command(guest, room / "shared", "true")]
+    words = " ".join(word for word in argv if "named" in word)
+    said = subprocess.run(["sh", "-c", f"printf '%s\\n' {words}"], capture_output=True, text=True, check=True)
+    for name in ("bzImage", "shared", "qemu"):
+        assert str(room / name) in said.stdout.splitlines()
+    assert not (tmp_path / "named").exists()
 
 
 def test_the_first_process_compiles_without_a_warning(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ class Disks:
 
 
 def escaped(path: Path) -> str:
-    """A path as QEMU's options take one."""
-    return str(path).replace(",", ",,")
+    """A path as QEMU's options take one, quoted for the shell that virtme-ng hands its words to."""
+    return shlex.quote(str(path).replace(",", ",,"))
 
 
 @dataclass(frozen=True)

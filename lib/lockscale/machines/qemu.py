@@ -3,6 +3,7 @@
 
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
@@ -85,15 +86,16 @@ def command(guest: Guest, shared: Path, script: str, *, for_people: bool = False
     program = need("qemu-system-x86_64")
     if not find("udevadm"):
         raise BadInput("udevadm is missing, so the guest has no script ports: apt-get install udev")
-    argv = [vng(), "--verbose", "--run", str(guest.image), "--force-9p", "--user", "root"]
+    # virtme-ng puts its words behind one another for a shell
+    argv = [vng(), "--verbose", "--run", shlex.quote(str(guest.image)), "--force-9p", "--user", "root"]
     argv += ["--cpus", str(guest.cpus), "--memory", f"{guest.memory_mib}M"]
-    argv += ["--cwd", "/", "--rwdir", str(shared), "--exec", script]
+    argv += ["--cwd", "/", "--rwdir", shlex.quote(str(shared)), "--exec", script]
     of_machine = (*NO_OTHER_DISKS, *(KERNEL_ARGUMENTS if guest.virtual_time else ()))
     for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *of_machine, *guest.kernel_arguments):
         argv += ["--append", argument]
     if guest.virtual_time:
         argv += ["--disable-kvm", "--disable-microvm"]
-        argv += ["--qemu", str(guest.virtual_time.starter(shared.parent))]
+        argv += ["--qemu", shlex.quote(str(guest.virtual_time.starter(shared.parent)))]
         argv += [f"--qemu-opts={words}" for words in guest.virtual_time.qemu_options(shared.parent)]
     elif guest.accel != "kvm":
         # Where code lies at another address in each process, TCG translates it anew for each.
@@ -101,7 +103,7 @@ def command(guest: Guest, shared: Path, script: str, *, for_people: bool = False
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
         argv += ["--disable-kvm", "--qemu-opts=-accel tcg,thread=multi"]
     if not (guest.virtual_time or for_people):
-        argv += ["--qemu", str(write_starter(shared.parent / "qemu", [program]))]
+        argv += ["--qemu", shlex.quote(str(write_starter(shared.parent / "qemu", [program])))]
     if guest.disk and guest.disk.qemu_options():
         argv += [f"--qemu-opts={guest.disk.qemu_options()}"]
     return argv

@@ -6,6 +6,7 @@ One host thread runs all of them in the order of their times, so no number depen
 """
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ class VirtualTime:
         said = {**self.options, "statistics": room / SECTIONS}
         words = [f"{name}={value}" for name, value in said.items()]
         words += [f"setting={option}:{value}" for option, value in self.settings.values()]
-        plugin = ",".join([str(self.library), *words])
+        plugin = shlex.quote(",".join([str(self.library), *words]))
         one_thread = "-accel tcg,thread=single,tb-size=1024"
         return [one_thread, f"-plugin {plugin}", f"-cpu {CPU}", "-rtc clock=vm", *FEW_REGIONS]
 
