@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What came of a kernel on trial is one sentence, from what the server says afterwards."""
 
+import os
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.boot_watchdog import I6300esb, NoWatchdog
-from lockscale.machines.server_boot import boot_once, go_home
+from lockscale.machines.boot_watchdog import ASKED, I6300esb, NoWatchdog
+from lockscale.machines.server_boot import UNLOAD_KEXEC, boot_once, go_home
 from machines.told_server import NEW, OLD, SOUND, ToldServer
 
 GUARD = I6300esb(timeout_s=120)
@@ -59,6 +62,25 @@ def test_the_right_kernel_is_asserted_confirmed_and_left_again():
     assert server.booted == 2
     go_home(server, 60)
     assert server.booted == 2
+
+
+@pytest.mark.parametrize(
+    ("loaded", "note", "is_unloaded"), [("1", "asked", True), ("0", "asked", False), ("1", "user-space", False)]
+)
+def test_a_kernel_that_was_loaded_for_a_trial_that_never_began_is_not_started_by_the_next_reboot(
+    tmp_path: Path, loaded: str, note: str, is_unloaded: bool
+):
+    server = ToldServer(READY | HOME)
+    go_home(server, 60)
+    assert any(line.startswith(f"sh -c {UNLOAD_KEXEC}") for line in server.asked) and server.booted == 0
+    script = UNLOAD_KEXEC.replace("/sys/kernel/kexec_loaded", str(tmp_path / "loaded"))
+    (tmp_path / "loaded").write_text(f"{loaded}\n")
+    (tmp_path / "note").write_text(f"{note}\n")
+    (tmp_path / "kexec").write_text(f'#!/bin/sh\necho "$*" > {tmp_path}/asked\n')
+    (tmp_path / "kexec").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", script, "sh", ASKED, str(tmp_path / "note")], env=env, check=False)
+    assert (tmp_path / "asked").exists() == is_unloaded
 
 
 @pytest.mark.parametrize(

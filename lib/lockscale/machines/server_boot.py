@@ -13,6 +13,7 @@ from lockscale.kernels.build import Kernel
 from lockscale.machines.boot_watchdog import (
     ARGUMENTS,
     ASKED,
+    NOTE,
     UNREACHED,
     BootWatchdog,
     confirm,
@@ -28,6 +29,9 @@ from lockscale.machines.ssh import SshMachine
 Method = Literal["grub", "kexec"]
 UNLESS = ", unless its power was cut"  # which looks the same from here
 SYNC_S = 600.0  # a load may just have left as much as the page cache holds
+# $1 what the note, $2, says until a trial runs. A kernel that is loaded would be started by the next reboot,
+# where kexec-tools or shutdown(8) see to that. kexec_loaded is not about a crash kernel.
+UNLOAD_KEXEC = 'grep -qsx 1 /sys/kernel/kexec_loaded && grep -qsx "$1" "$2" && kexec --unload'
 SHUTDOWN_S = 120  # systemd gives a unit 90 s to stop
 
 
@@ -104,6 +108,7 @@ def go_home(server: SshMachine, timeout_s: int) -> None:
     """Reboot from a kernel of ours into the default one. Raises BadInput as home_of() does."""
     home = home_of(server)
     disarm(server)  # whoever armed it was ended before the reboot
+    server.run(["sh", "-c", UNLOAD_KEXEC, "sh", ASKED, NOTE])
     if _running(server) == home and not is_on_trial(server):
         return
     stuck = f"did not come back from the trial kernel within {timeout_s} s: power-cycle it"
