@@ -45,12 +45,13 @@ def test_a_trial_that_was_reached_is_never_without_a_timer_that_ends_it():
 
 
 @pytest.mark.parametrize(
-    ("heard_min", "reboots"), [(0, False), (ALONE_MIN - 2, False), (ALONE_MIN + 2, True), (None, True)]
+    ("heard_min", "reboots"),
+    [(0, False), (ALONE_MIN - 2, False), (ALONE_MIN + 2, True), (None, True), (-60, True)],
 )
 def test_a_trial_goes_home_once_its_controller_falls_silent(
     tmp_path: Path, heard_min: int | None, reboots: bool
 ):
-    """None: a controller that ended between the two timers."""
+    """None: a controller that ended between the two timers; -60: the server's clock was set back since."""
     said = unit("lockscale-home.service")
     assert "ConditionKernelCommandLine=lockscale.trial" in said  # never on the server's own kernel
     command = re.search(r"ExecStart=/bin/sh -c '(.*)'", said)[1].replace(HEARD, str(tmp_path / "heard"))
