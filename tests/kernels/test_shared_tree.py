@@ -2,6 +2,7 @@
 """The tree that all arms share is pristine between two of them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,30 @@ def test_a_kill_while_the_pristine_files_are_copied_spoils_nothing(room: Path):
     with series_in(read_series("s", "arm"), room / "src", room):
         assert (room / "src/fs/a.c").read_text() == "patched\n"
     assert (room / "src/fs/a.c").read_text() == "pristine\n"
+
+
+def test_after_a_power_cut_the_tree_or_its_pristine_copy_is_on_disk(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each file by what of it was synced last: a copy before the tree changes, the tree before it goes."""
+    on_disk: dict[str, str] = {}
+    tree, rmtree = str(room / "src/fs/a.c"), shutil.rmtree
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        if path.is_file():
+            on_disk[str(path)] = path.read_text()
+
+    def remove(folder: Path, **how: bool) -> None:
+        if folder == room / "pristine" and folder.exists():
+            assert on_disk[tree] == "pristine\n"
+        rmtree(folder, **how)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    with series_in(read_series("s", "arm"), room / "src", room):
+        kept = [text for path, text in on_disk.items() if "pristine.part" in path]
+        assert "pristine\n" in kept and on_disk[tree] == "patched\n"
 
 
 def test_make_sees_every_change_and_its_undoing(room: Path):

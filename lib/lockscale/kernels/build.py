@@ -7,6 +7,7 @@ touches. The tree is put back to pristine before each series goes in.
 
 import contextlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,16 @@ from typing import TypeVar
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import full_disk_is_one_sentence, holder, locked, sha256_of, sha256_of_json, write_json
+from lockscale.files import (
+    full_disk_is_one_sentence,
+    holder,
+    locked,
+    sha256_of,
+    sha256_of_json,
+    sync_folder,
+    write_bytes,
+    write_json,
+)
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build_cache import RECORD, keep_files, kept_record
 from lockscale.kernels.config import configure, spin_lock_kind
@@ -161,18 +171,20 @@ def series_in(series: Series, tree: Path, room: Path) -> Iterator[None]:
 
 
 def _keep_pristine(names: Iterable[str], tree: Path, pristine: Path) -> None:
-    """Copy the named files of the tree; `pristine` is whole or absent, so a kill cannot spoil the tree."""
+    """Copy the named files of the tree; `pristine` is whole or absent, on disk before the tree changes.
+
+    So neither a kill nor a power cut can spoil the tree.
+    """
     half = pristine.with_name("pristine.part")
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir(parents=True)
     for name in names:
-        kept = half / name
-        kept.parent.mkdir(parents=True, exist_ok=True)
         if (tree / name).exists():
-            shutil.copy2(tree / name, kept)
+            write_bytes(half / name, (tree / name).read_bytes())
         else:
-            kept.with_name(kept.name + ".absent").touch()
+            write_bytes(half / f"{name}.absent", b"")
     half.rename(pristine)
+    sync_folder(pristine.parent)
 
 
 def _put_back(tree: Path, pristine: Path) -> None:
@@ -191,7 +203,10 @@ def _replace(path: Path, content: bytes | None) -> None:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())  # before the pristine copy goes
 
 
 def objects_in(room: Path, suffix: str) -> Path:
