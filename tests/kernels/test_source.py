@@ -27,6 +27,17 @@ def test_a_tarball_is_unpacked_once_and_its_version_kept(tmp_path: Path):
     assert (unpacked(source, room) / "fs/a.c").read_text() == "kept"
 
 
+def test_a_tree_has_its_name_once_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source = find_source(str(tarball(tmp_path)))
+    room = room_of(source)
+    (tmp_path / "sync").write_text(f'#!/bin/sh\nls {room} > {tmp_path}/then\necho "$@" > {tmp_path}/synced\n')
+    (tmp_path / "sync").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    unpacked(source, room)
+    assert (tmp_path / "synced").read_text() == f"--file-system {room}/src.part\n"
+    assert "src" not in (tmp_path / "then").read_text().split()
+
+
 def test_a_source_that_was_refused_is_not_unpacked_for_the_next_arm(tmp_path: Path, monkeypatch):
     path = tarball(tmp_path, "6.6.1")
     said = refused_and_nothing_left(path)

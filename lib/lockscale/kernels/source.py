@@ -100,6 +100,7 @@ def _packaged(wanted: Base) -> Path:
             ) as unpacked,
         ):
             kept.parent.mkdir(exist_ok=True)
+            _sync(unpacked)
             (unpacked / wanted.tarball.relative_to("/")).replace(kept)
     return kept
 
@@ -170,10 +171,16 @@ def unpacked(source: Source, into: Path) -> Path:
             _REFUSED[source] = str(error)
             raise
         write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
+        _sync(half)
         half.rename(tree)
     finally:
         shutil.rmtree(half, ignore_errors=True)
     return tree
+
+
+def _sync(half: Path) -> None:
+    """What is to take its name is on disk: a power cut would leave files of no length under it."""
+    subprocess.run([need("sync"), "--file-system", str(half)], check=False)
 
 
 def _unpack(source: Source, half: Path, log: Path) -> None:
