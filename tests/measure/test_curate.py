@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import os
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.measure import curate as curate_module
 from lockscale.measure.curate import curate
 from lockscale.measure.run_folder import Run, curated_run, latest_run
 
@@ -34,6 +36,20 @@ def test_a_kept_run_has_its_numbers_and_no_path_of_the_machine(
     del said["rows_sha256"]
     assert said == json.loads(f'{{"line": "GUEST/shared ROOT/.venv GUEST", {OF_KERNELS}}}')
     assert gzip.decompress((kept / "raw" / "001" / "rate-1.txt.gz").read_bytes()) == b"ROOT/bin 42\n"
+
+
+def test_of_a_run_with_a_file_that_is_too_large_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Half of it would be a run of data/measured, and the latest of its study."""
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    monkeypatch.setattr(curate_module, "MAX_FILE_BYTES", 10_000)
+    run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    (run.raw / "001").mkdir(parents=True)
+    (run.raw / "001" / "rate-1.txt.gz").write_bytes(gzip.compress(os.urandom(20_000).hex().encode()))
+    with pytest.raises(BadInput, match="larger than 2 MB"):
+        curate(run)
+    assert not paths.MEASURED.exists()
 
 
 def test_a_run_without_rows_is_not_kept(tmp_path: Path):
@@ -75,6 +91,7 @@ def test_a_run_of_a_machine_as_it_is_is_not_kept_and_hides_no_run_of_kernels(
 
 def test_a_password_that_an_address_carried_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    monkeypatch.setattr(curate_module, "MAX_FILE_BYTES", 10_000)
     run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
     said = '{"name": "a", "parameters": {"kernel_source": "https://bob:hunter2@host/x"}}'
     (run.folder / "study.json").write_text(said)

@@ -189,19 +189,20 @@ def _user(name: str) -> str:
 
 
 KEPT = (
-    "study.json",
-    "prediction.json",
-    "provenance.json",
-    "rows.csv",
-    "tables/*.csv",
     "raw/*/*.gz",
+    "tables/*.csv",
     "base/rows.csv",
     "base/provenance.json",
     "unpatched/rows.csv",
     "unpatched/provenance.json",
     "observed/rows.csv",
     "observed/provenance.json",
+    "prediction.json",
+    "study.json",
+    "rows.csv",
+    "provenance.json",
 )
+"""In the order in which they are written: without the last ones it is no run yet."""
 MAX_FILE_BYTES = 2_000_000
 
 
@@ -219,17 +220,22 @@ def curate(run: Run) -> Path:
         )
     into = paths.MEASURED / run.id
     tables = [name for name in KEPT if name.endswith("rows.csv") and (run.folder / name).is_file()]
-    for name in tables:
-        refuse_changed(run.folder / name)
-    for pattern in KEPT:
-        for path in sorted(run.folder.glob(pattern)):
-            content = _scrubbed(path)
-            if len(content) > MAX_FILE_BYTES:
-                raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
-            write_bytes(into / path.relative_to(run.folder), content)
-    for name in tables:
-        keep_hash(into / name)  # scrubbed, they may be others
+    for table in tables:
+        refuse_changed(run.folder / table)
+    found = [path for pattern in KEPT for path in sorted(run.folder.glob(pattern))]
+    contents = {path.relative_to(run.folder): _small(path) for path in found}  # refused before one is written
+    for name, content in contents.items():
+        write_bytes(into / name, content)
+    for table in tables:
+        keep_hash(into / table)  # scrubbed, they may be others
     return into
+
+
+def _small(path: Path) -> bytes:
+    content = _scrubbed(path)
+    if len(content) > MAX_FILE_BYTES:
+        raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
+    return content
 
 
 def _scrubbed(path: Path) -> bytes:
