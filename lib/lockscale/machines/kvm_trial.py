@@ -14,6 +14,7 @@ from lockscale.machines.qemu import Guest, QemuMachine
 from lockscale.progress import progress
 
 TRIAL_S = 25  # a TCG guest boots in 6 s here; a KVM guest that is not up by then never will be
+ACCELS = ("kvm", "tcg")
 REMEMBERED = paths.CACHE / "accel.json"
 
 
@@ -22,10 +23,8 @@ def choose_accel(guest: Guest) -> str:
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    if REMEMBERED.is_file():
-        known = json.loads(REMEMBERED.read_text())
-        if known["boot_id"] == boot_id:
-            return str(known["accel"])
+    if known := _remembered(boot_id):
+        return known
     with progress("trial boot with KVM") as shown:
         shown.update(0, f"at most {TRIAL_S} s")
         started_s = time.monotonic()
@@ -33,6 +32,15 @@ def choose_accel(guest: Guest) -> str:
         tried_s = round(time.monotonic() - started_s, 1)
     write_json(REMEMBERED, {"boot_id": boot_id, "accel": accel, "tried_s": tried_s})
     return accel
+
+
+def _remembered(boot_id: str) -> str:
+    """What the trial since this start of the machine found; empty for none, and for a damaged file."""
+    try:
+        known = json.loads(REMEMBERED.read_bytes())
+        return str(known["accel"]) if known["boot_id"] == boot_id and known["accel"] in ACCELS else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _boots(guest: Guest) -> bool:
