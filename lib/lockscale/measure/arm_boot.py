@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lockscale.errors import RunFailed
 from lockscale.filesystems import fs_type
 from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.measure.file_system import FileSystem, make, unmount_and_check
@@ -138,7 +139,13 @@ def _one_load(booted: Booted, point: Point, session: MeasuredBoot, raw: str) -> 
     done = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
     said = done[1 + len(reads)].stdout
     session.raw[raw] = said
-    for row in point.load.parse(said).rows:
+    parsed = point.load.parse(said)
+    if not any((row.test, row.metric) == (point.load.operation, "rate") for row in parsed.rows):
+        raise RunFailed(
+            f"{point.load.tool} printed no rate of {point.load.operation} at {point.processes} processes "
+            f"({'; '.join(parsed.warnings) or 'and no warning'}): `lockscale study resume` measures it again"
+        )
+    for row in parsed.rows:
         if row.metric in ("rate", "latency") and not row.statistic.startswith(("rank", "container", "per_")):
             number = (row.metric, row.statistic, row.unit, row.value)
             yield point.reading(point.load.tool, row.test, *number, False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean, harmonic_mean
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.machine import Machine
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.study.file import Study
@@ -150,8 +150,9 @@ def mean_of_loads(loads: Sequence[Sequence[Reading]]) -> Iterator[Reading]:
         alike.setdefault(replace(one, value=0.0), []).append(one)
     for same in alike.values():
         if same[0].metric == "rate" and len(same) != len(loads):
-            raise ValueError(
-                f"a load printed no rate of {same[0].test}: look at its raw output in the run's raw/"
+            raise RunFailed(
+                f"{same[0].tool} printed no rate of {same[0].test} in {len(loads) - len(same)} of {len(loads)} "
+                f"loads at {same[0].threads} processes: `lockscale study resume` measures the point again"
             )
         values = [one.value for one in same]
         mean = harmonic_mean(values) if same[0].metric == "rate" else fmean(values)
