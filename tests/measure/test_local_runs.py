@@ -12,13 +12,16 @@ from synthetic_rows import rates
 from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, RunFailed
+from lockscale.measure import arm_boot
 from lockscale.measure import target_local as place_local
+from lockscale.measure.curate import scrub
 from lockscale.measure.power import detection, earlier_rows, noise_of
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
 from lockscale.measure.run_folder import Run
 from lockscale.measure.run_progress import so_far, time_text
 from lockscale.measure.target_local import HeldMachine
+from lockscale.measure.target_ssh import names_of
 from lockscale.programs import need
 from lockscale.scratch import NAME
 from lockscale.show import pipeline
@@ -43,6 +46,24 @@ def test_rows_say_that_a_machine_as_it_is_compares_no_kernels(run: Run):
     said = json.loads(run.provenance.read_text())
     assert said["kernels"] == {} and said["accel"] is None and said["host"] == said["controllers"][-1]
     assert not list(run.folder.glob(NAME))
+
+
+FOUND = {
+    "mounts": [{"device": "/dev/mapper/lab--seven--vg-root", "where": "/home/ada"}, {"device": "/dev/sda1"}],
+    "kernel_command_line": "ro ip=10.9.8.7::10.9.8.1:255.255.255.0:lab-seven:eth0 quiet",
+}
+
+
+def test_what_a_server_says_of_itself_is_kept_without_its_names(run: Run, monkeypatch: pytest.MonkeyPatch):
+    """Debian's installer calls the group of volumes by the host."""
+    names = names_of("lab-seven.example.org", "lab-seven")
+    monkeypatch.setattr(HeldMachine, "scrub", lambda _, text: scrub(text, names))
+    monkeypatch.setattr(arm_boot, "as_found", lambda *_: FOUND)
+    run_plan(run, load_study("inode-claim", SMALL), HERE)
+    for kept in (run.provenance, run.journal):
+        said = kept.read_text()
+        assert not [name for name in ("seven", "/ada", "10.9.8") if name in said], kept
+        assert "/dev/sda1" in said and "quiet" in said
 
 
 def test_a_second_controller_of_one_run_leaves_the_folder_of_the_firsts_load(run: Run):

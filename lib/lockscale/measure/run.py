@@ -7,10 +7,11 @@ measured so far is shown, with the time left.
 
 import concurrent.futures
 import gzip
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -228,7 +229,7 @@ def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s:
 
 def _keep(work: Work, step: Step, done: Done[MeasuredBoot], said: dict[str, Any]) -> None:
     """Put what it gave on disk: its journal line, written last, holds its rows."""
-    boot = done.given
+    boot = replace(done.given, found=json.loads(work.held.scrub(json.dumps(done.given.found))))
     for name, text in boot.raw.items():
         kept = gzip.compress(work.held.scrub(text).encode(), mtime=0)
         write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)

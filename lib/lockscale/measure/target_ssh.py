@@ -97,6 +97,11 @@ def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
             there.add(kernel.release)
 
 
+def names_of(*hosts: str) -> list[str]:
+    """A server's names, also as the device of a volume has them: /dev/mapper/lab--seven--vg-root."""
+    return [*hosts, *(host.replace("-", "--") for host in hosts if "-" in host)]
+
+
 class HeldServer(HeldTarget):
     """The server of one run, each arm's package installed."""
 
@@ -114,7 +119,7 @@ class HeldServer(HeldTarget):
         fs = on_disk(fs_type(study.filesystem))
         formatting(server, self.disk, fs=fs)  # refused before anything is built
         server.emulated = is_emulated(server)
-        self.names = [target.host, must(server, ["uname", "-n"]).strip()]
+        self.names = names_of(target.host, must(server, ["uname", "-n"]).strip())
         self.host, self.told = host_facts(server), server.describe()
         asked = study.parameters
         source = find_source(asked.kernel_source or None, asked.kernel_base)
