@@ -224,6 +224,16 @@ def test_a_reboot_undoes_by_itself(root: str):
     assert "[always]" in Path(root, "sys/kernel/mm/transparent_hugepage/enabled").read_text()
 
 
+def test_where_the_boot_cannot_be_told_the_journal_stays(root: str):
+    """As where memory has run out, swap being off: its lines are not another boot's."""
+    prepare(Local(root), EVERYTHING, root)
+    Path(root + BOOT_ID).rename(f"{root}/away")
+    with pytest.raises(RunFailed, match="boot_id"):
+        put_back(Local(root), root)
+    Path(f"{root}/away").rename(root + BOOT_ID)
+    assert len(put_back(Local(root), root)) > 1 and not Path(root + JOURNAL).exists()
+
+
 def test_a_change_is_on_the_disk_before_it_is_made(root: str):
     folder = Path(root + JOURNAL).parent
     folder.parent.mkdir(parents=True)

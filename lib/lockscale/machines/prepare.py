@@ -150,6 +150,7 @@ def put_back(machine: Machine, root: str = "") -> list[str]:
     journal, boot = machine.run_all([["cat", root + JOURNAL], ["cat", root + BOOT_ID]])
     if journal.status:
         return []
+    boot.check()  # else every line would be another boot's
     lines = [line for line in journal.stdout.splitlines(keepends=True) if line.endswith("\n")]
     since = [change for boot_id, change in map(of_line, lines) if boot_id == boot.stdout.strip()]
     undone = [(change, machine.run(change.undo(root), timeout_s=300)) for change in reversed(since)]
