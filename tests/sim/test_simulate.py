@@ -12,7 +12,9 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.sim import list_models, load_model, simulate
-from lockscale.sim.model import read_parameters
+from lockscale.sim.builder import Builder
+from lockscale.sim.delays import us
+from lockscale.sim.model import model, read_parameters
 
 BITS = "from lockscale.sim import simulate; print(simulate('inode_claim', 12, seed=9).rates_per_s)"
 
@@ -50,6 +52,19 @@ def test_one_long_replication_has_an_interval_by_batch_means() -> None:
     assert many.low is not None and many.high is not None
     assert alone.low < 1e6 / 11 < alone.high
     assert 0.4 < (alone.high - alone.low) / (many.high - many.low) < 2.5
+
+
+@model(unit="operations/s")
+def steady(m: Builder) -> None:
+    """Each operation takes 1 us."""
+    m.path("path").spend(us(1))
+
+
+@pytest.mark.parametrize("operations", [20, 30, 39, 1001])
+def test_operations_that_all_take_as_long_have_an_interval_of_no_width(operations: int) -> None:
+    """Also where they are no multiple of the 20 batches, so that some have one operation more."""
+    run = simulate(steady, 1, replications=1, operations=operations)
+    assert (run.low, run.high) == pytest.approx((1e6, 1e6), rel=1e-12)
 
 
 def test_a_replication_too_short_for_batches_has_no_interval() -> None:

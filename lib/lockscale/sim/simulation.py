@@ -99,10 +99,11 @@ def _in_parallel(one: Any, replications: int, workers: int) -> list[Counts]:
 
 def _batch_interval(counts: Counts) -> tuple[float | None, float | None]:
     """The interval of the time an operation takes, over batches, as one of the rate."""
-    size = counts.operations / len(counts.batches_ps)
-    if size < 1:
+    batches = len(counts.batches_ps)
+    if counts.operations < batches:
         return None, None
-    _, low, high = mean_interval([float(b) / size for b in counts.batches_ps])
+    sizes = -np.diff(-np.arange(batches + 1) * counts.operations // batches)  # as run_ops.first_of_batch
+    _, low, high = mean_interval([float(b) / n for b, n in zip(counts.batches_ps, sizes, strict=True)])
     if low is None or high is None or low <= 0:
         return None, None
     return PS_PER_S / high, PS_PER_S / low
