@@ -165,6 +165,20 @@ def test_an_owner_that_goes_to_sleep_sends_its_spinners_to_sleep() -> None:
     assert counts.world.in_state_ps[1][SPINNING] == 500 * PS_PER_NS
 
 
+@pytest.mark.parametrize("threads", [24, 48])
+def test_a_mutex_that_is_always_waited_for_is_handed_to_those_awake(threads: int) -> None:
+    """Some have spun enough and sleep, but no holder is waited for until it is awake: one hold each 1 us."""
+    m = Builder(threads)
+    lock = m.mutex("lock", hold=us(1), wake=us(5), spin=us(10))
+    path = m.path("path")
+    path.spend(exponential(us(5)))
+    path.lock(lock)
+    path.unlock(lock)
+    counts = replicate(m.compile(), seed=1, replication=0, operations=5000)
+    assert counts.window_ps / PS_PER_NS == pytest.approx(5000 * 1000, rel=0.01)
+    assert counts.world.locks[0]["wakes"] > 500
+
+
 def test_a_spinner_that_was_preempted_sleeps_once_it_runs_again() -> None:
     """The owner, on CPU 0, sleeps from 1.5 to 21.5 us. Slices are 1 us; on CPU 1 somebody computes as well.
 

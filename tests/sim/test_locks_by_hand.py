@@ -19,6 +19,12 @@ def takes(path: Path, lock: Lock) -> None:
     path.unlock(lock)
 
 
+def takes_long(path: Path, lock: Lock) -> None:
+    path.lock(lock)
+    path.spend(ns(1000))
+    path.unlock(lock)
+
+
 def reads(path: Path, lock: Lock) -> None:
     path.read_lock(lock)
     path.read_unlock(lock)
@@ -52,6 +58,14 @@ def rwsem(m: Builder) -> Lock:
 
 def mutex(m: Builder) -> Lock:
     return m.mutex("lock", hold=ns(1000), wake=ns(50))
+
+
+def slow_to_wake(m: Builder) -> Lock:
+    return m.mutex("lock", hold=ns(200), wake=ns(1000))
+
+
+def patient(m: Builder) -> Lock:
+    return m.mutex("lock", hold=ns(1000), wake=ns(50), spin=ns(1500))
 
 
 def barging(m: Builder) -> Lock:
@@ -90,6 +104,14 @@ SCENES: dict[str, tuple[Callable[[Builder], Lock], Sequence[tuple[int, Steps]], 
     "a sleeper of a mutex is overtaken once, keeps its place, and is then next": (
         mutex, [(0, takes), (100, takes), (200, takes), (1020, takes), (2040, takes)],
         [(1, 0, 1000), (4, 1020, 2020), (2, 2020, 3070), (3, 3120, 4120), (5, 4170, 5170)],
+    ),
+    "who is on its way to a mutex stays the first, and no other is woken meanwhile": (
+        slow_to_wake, [(0, takes), (10, takes), (20, takes), (205, takes), (1190, takes_long)],
+        [(1, 0, 200), (4, 205, 405), (5, 1190, 2390), (2, 2390, 3590), (3, 4590, 4790)],
+    ),
+    "a sleeper that a spinner overtakes is woken, spins, and is handed the lock awake": (
+        patient, [(0, takes_long), (50, takes), (900, takes), (2100, takes)],
+        [(1, 0, 2000), (3, 2000, 3000), (2, 3000, 4000), (4, 4050, 5050)],
     ),
     "trylock takes a free lock and goes on where it is held": (
         queued, [(0, takes), (50, asks(0))],
@@ -200,6 +222,14 @@ def test_a_promise_to_a_sleeper_comes_before_who_spins() -> None:
     assert held(program) == [(1, 0, 1000), (3, 1020, 2020), (2, 2020, 3070), (4, 3120, 4120)]
 
 
+def test_waking_who_is_overtaken_costs_who_releases() -> None:
+    def costly(m: Builder) -> Lock:
+        return m.mutex("lock", hold=ns(1000), wake=ns(50), spin=ns(1500), wake_cost=ns(30))
+
+    program = comings(costly, (0, takes_long), (50, takes), (900, takes))
+    assert [left(program, thread) for thread in (1, 2, 3)] == [2030, 4000, 3000]
+
+
 def test_a_reader_sleeps_at_once_though_writers_spin() -> None:
     def spinning(m: Builder) -> Lock:
         return m.rwsem("lock", hold=ns(1000), wake=ns(50), spin=ns(5000))
@@ -209,12 +239,13 @@ def test_a_reader_sleeps_at_once_though_writers_spin() -> None:
 
 
 def test_of_spinners_who_gives_up_is_the_one_whose_time_is_over() -> None:
-    """2 comes first to the queue and 3 behind it; 3 is handed the lock while 2, overtaken, sleeps."""
+    """3 comes first to the queue and 2 behind it; 2 is handed the lock while 3 sleeps, which is woken and
+    spins once more."""
 
     def budget(m: Builder) -> Lock:
         return m.mutex("lock", hold=ns(1000), wake=ns(50), spin=ns(300))
 
     program = comings(budget, (0, takes), (800, takes), (600, takes), (850, takes))
-    assert times(program, 3, "spinning") == [("lock lock", 600, 900)]
+    assert times(program, 3, "spinning") == [("lock lock", 600, 900), ("lock lock", 1050, 1350)]
     assert times(program, 2, "spinning") == [("lock lock", 800, 1000)]
     assert [(who, start) for who, start, _ in held(program)][:2] == [(1, 0), (2, 1000)]

@@ -144,9 +144,10 @@ class LockKinds(Parts):
         ``owner_runs``: they spin only while its owner is on a CPU (mutex_spin_on_owner()), and sleep
         at once when it sleeps; an owner that is preempted later only turns newcomers away.
 
-        A release hands over to the first spinner; if there is none it wakes the first sleeper. A
-        sleeper may be overtaken once, by a spinner or a newcomer, and is then next. Source:
-        kernel/locking/mutex.c (optimistic spinning, MUTEX_FLAG_HANDOFF).
+        A release wakes the first sleeper, and hands over to the first spinner if there is one. A
+        sleeper that finds it taken when it is awake is next: it spins meanwhile, or sleeps again if
+        ``spin`` is 0 or over or the owner sleeps. Source: kernel/locking/mutex.c (optimistic spinning
+        also by the first waiter, MUTEX_FLAG_HANDOFF). There spinning has no limit of its own.
         """
         costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}
         return self._lock(name, shards, hold, handover, costs)

@@ -15,6 +15,9 @@ FIFO, RANDOM_ORDER, NEAREST = range(3)
 # whom a newcomer may overtake: nobody, a sleeper that was woken, a spinner that saw it free too
 IN_TURN, SLEEPERS_OVERTAKEN, ALL_OVERTAKEN = range(3)
 
+# to whom a lock is promised that hands off: nobody, its first sleeper, or who was that and spins now
+NO_PROMISE, TO_SLEEPER, TO_SPINNER = range(3)
+
 # what a thread does; the columns of time in state
 RUNNING, HOLDING, SPINNING, SLEEPING, READY = range(5)
 STATES = ("running", "holding", "spinning", "sleeping", "ready")
@@ -54,7 +57,7 @@ OP = _record(
 LOCK_RECORD = _record(
     *("order", "barging", "handoff", "hold_kind", "hold_ps", "hold_shape", "hold_first", "hold_count"),
     *("handover_kind", "handover_ps", "per_waiter_ps", "remote_ps", "spin_ps", "wake_ps", "wake_cost_ps"),
-    *("owner", "readers", "taken_ps", "socket", "promised", "waiting"),
+    *("owner", "readers", "taken_ps", "socket", "promised", "called", "waiting"),
     *("spin_first", "spinners", "sleep_first", "sleepers"),
     *("owner_runs", "most_near", "near"),
     *("requests", "failed_tries", "acquisitions", "handovers", "remote_handovers", "wakes"),
@@ -62,11 +65,11 @@ LOCK_RECORD = _record(
     "histogram",
     hold_shape="f8",
 )
-"""``spin_ps``: NEVER for a spin lock, 0 where waiters sleep at once. ``promised``: its first sleeper
-gets it next. ``owner_runs``: waiters spin only while its owner is on a CPU. ``near``: hand-overs within
-a socket in a row, at most ``most_near``. ``hold_area_ps``: time integral of its holders, ``wait_area_ps``
-of its waiters;
-``histogram``: the row of its histograms, which shards share."""
+"""``spin_ps``: NEVER for a spin lock, 0 where waiters sleep at once. ``promised``: who gets it next.
+``called``: the first sleeper is woken and on its way. ``owner_runs``: waiters spin only while its owner is
+on a CPU. ``near``: hand-overs within a socket in a row, at most ``most_near``. ``hold_area_ps``: time
+integral of its holders, ``wait_area_ps`` of its waiters; ``histogram``: the row of its histograms, which
+shards share."""
 
 LINE = _record(
     *("own_ps", "socket_ps", "remote_ps", "free_at_ps", "cpu", "socket", "version"),

@@ -17,11 +17,14 @@ from lockscale.sim.engine.layout import (
     HOLDS,
     NEAREST,
     NEVER,
+    NO_PROMISE,
     NOBODY,
     RANDOM_ORDER,
     READY,
     SLEEPING,
     SPINNING,
+    TO_SLEEPER,
+    TO_SPINNER,
     WAITS,
 )
 from lockscale.sim.engine.random import delay_ps, next_below
@@ -73,14 +76,14 @@ def first_sleeper(w: Any, which: Any) -> Any:
 
 
 @compiled
-def fall_asleep(w: Any, which: Any, thread: Any, woken: bool, now: Any) -> None:
-    """Sleep at the queue's end; who was woken in vain goes first where the lock hands off."""
+def fall_asleep(w: Any, which: Any, thread: Any, first: bool, now: Any) -> None:
+    """Sleep at the queue's end; who was woken in vain keeps the first place where the lock hands off."""
     lock = w.locks[which]
     ring = w.sleep_queue.shape[1] - 1
-    if woken and lock.handoff:
+    if first:
         lock.sleep_first = (lock.sleep_first - 1) & ring
         w.sleep_queue[which, lock.sleep_first] = thread
-        lock.promised = 1
+        lock.promised = TO_SLEEPER
     else:
         w.sleep_queue[which, (lock.sleep_first + lock.sleepers) & ring] = thread
     lock.sleepers += 1
@@ -97,7 +100,7 @@ def stop_spinning(w: Any, which: Any, thread: Any, now: Any) -> None:
     while w.spin_queue[which, (lock.spin_first + place) & ring] != thread:
         place += 1
     spinner_at(w, which, place)
-    fall_asleep(w, which, thread, False, now)
+    fall_asleep(w, which, thread, place == 0 and lock.promised == TO_SPINNER, now)
 
 
 @apart
@@ -170,6 +173,8 @@ def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
     if th.lock == NOBODY:
         lock.requests += 1
     if lock.owner == NOBODY and (lock.waiting == 0 if read else lock.readers == 0):
+        if th.nominated and lock.handoff:
+            lock.called = 0
         waited = 0 if th.lock == NOBODY else end_wait(lock, th, now)
         take(w, which, thread, read, waited, now)
         if th.held == 1:
@@ -204,16 +209,25 @@ def wait(w: Any, which: Any, thread: Any, now: Any) -> Any:
     """The thread spins for the lock, for a time or for ever, or goes to sleep for it."""
     lock, th = w.locks[which], w.threads[thread]
     woken = th.nominated == WOKEN
+    first = woken and lock.handoff
     if th.nominated:
         th.nominated = 0
+    if first:
+        lock.called = 0
     away = lock.owner_runs and lock.owner != NOBODY and w.threads[lock.owner].state >= SLEEPING
-    if woken or th.reading or lock.spin_ps == 0 or away:
+    in_vain = woken and (not lock.handoff or lock.owner == NOBODY)  # or readers hold it
+    if in_vain or th.reading or lock.spin_ps == 0 or away:
         if th.held > 0:
             leave_alone(w, thread, now)
-        fall_asleep(w, which, thread, woken, now)
+        fall_asleep(w, which, thread, first, now)
         return SLEEPS
     ring = w.spin_queue.shape[1] - 1
-    w.spin_queue[which, np.uintp((lock.spin_first + lock.spinners) & ring)] = thread
+    if first:
+        lock.spin_first = (lock.spin_first - 1) & ring
+        w.spin_queue[which, np.uintp(lock.spin_first)] = thread
+        lock.promised = TO_SPINNER
+    else:
+        w.spin_queue[which, np.uintp((lock.spin_first + lock.spinners) & ring)] = thread
     lock.spinners += 1
     if th.state != SPINNING:
         enter(w, thread, SPINNING, now)
@@ -285,9 +299,10 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
     else:
         w.histograms[np.uintp(lock.histogram), HOLDS, np.uintp(bucket(now - lock.taken_ps))] += 1
         lock.owner = NOBODY
-    if lock.spinners > 0 and not lock.promised:
-        if lock.sleepers > 0:
-            lock.promised = lock.handoff
+    if lock.spinners > 0 and lock.promised != TO_SLEEPER:
+        overtakes = lock.handoff and lock.promised == NO_PROMISE
+        if lock.promised:
+            lock.promised = NO_PROMISE
         place = 0
         if lock.order == RANDOM_ORDER:
             place = next_below(th, lock.spinners)
@@ -299,11 +314,39 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
             work_for(w, heir, handover_of(w, lock, heir), now)
         else:
             hand_to_spinner(w, which, heir, now)
+        if overtakes and lock.sleepers > 0 and not lock.called:
+            return overtake(w, which, now)
         return 0
-    if lock.sleepers == 0:
+    if lock.sleepers == 0 or lock.called:
         return 0
     wake_one(w, which, now)
     return lock.wake_cost_ps
+
+
+@apart
+def overtake(w: Any, which: Any, now: Any) -> Any:
+    """A spinner has the lock before the first sleeper, which is woken and asks to be next; what that costs.
+
+    A reader is not woken before it has the lock.
+    """
+    lock = w.locks[which]
+    if w.threads[w.sleep_queue[which, lock.sleep_first]].reading:
+        lock.promised = TO_SLEEPER
+        return 0
+    call(w, which, now)
+    return lock.wake_cost_ps
+
+
+@compiled
+def call(w: Any, which: Any, now: Any) -> None:
+    """Wake the first sleeper to try again."""
+    lock = w.locks[which]
+    heir = first_sleeper(w, which)
+    if lock.handoff:
+        lock.called = 1
+    w.threads[heir].nominated = WOKEN
+    w.threads[heir].left_ps = 0
+    sleep_until(w, heir, now + lock.wake_ps, now)
 
 
 @compiled
@@ -312,13 +355,10 @@ def wake_one(w: Any, which: Any, now: Any) -> None:
     lock = w.locks[which]
     first = w.sleep_queue[which, lock.sleep_first]
     if w.threads[first].reading:
-        lock.promised = 0
+        lock.promised = NO_PROMISE
         wake_readers(w, which, now)
     elif lock.barging and not lock.promised:
-        heir = first_sleeper(w, which)
-        w.threads[heir].nominated = WOKEN
-        w.threads[heir].left_ps = 0
-        sleep_until(w, heir, now + lock.wake_ps, now)
+        call(w, which, now)
     else:
-        lock.promised = 0
+        lock.promised = NO_PROMISE
         hand_to_sleeper(w, which, first_sleeper(w, which), now)

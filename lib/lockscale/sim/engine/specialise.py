@@ -78,7 +78,7 @@ def _of_lock(lock: Any, readers: bool) -> tuple[tuple[str, int], ...]:
     if not readers:
         facts["readers"] = 0
         if lock["spin_ps"] == NEVER:  # nobody sleeps for it
-            facts |= {"sleepers": 0, "promised": 0}
+            facts |= {"sleepers": 0, "promised": 0, "called": 0}
     return tuple(facts.items())
 
 
