@@ -200,6 +200,14 @@ def test_waking_costs_who_releases() -> None:
     assert left(program, 1) == 1030 and left(program, 2) == 2050
 
 
+def test_waking_readers_costs_for_each() -> None:
+    def costly(m: Builder) -> Lock:
+        return m.rwsem("lock", hold=ns(1000), wake=ns(50), wake_cost=ns(30))
+
+    program = comings(costly, (0, takes), (100, reads), (200, takes), (300, reads), (400, reads))
+    assert left(program, 1) == 1090
+
+
 def test_a_waiter_that_spun_enough_sleeps_and_others_keep_their_places() -> None:
     """The second to come has spun its 300 ns at 400, the third at 500: they sleep in this order."""
 

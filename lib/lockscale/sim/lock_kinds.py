@@ -168,7 +168,8 @@ class LockKinds(Parts):
         ``owner_runs``: they spin only while the writer that owns it is on a CPU, as in ``mutex``.
 
         A reader queues behind any waiter; when the lock is passed on to a reader, all waiting
-        readers get it. A sleeper may be overtaken once, as in ``mutex``. Source: kernel/locking/rwsem.c.
+        readers get it, and ``wake_cost`` is paid for each. A sleeper may be overtaken once, as in
+        ``mutex``. Source: kernel/locking/rwsem.c.
         """
         costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}
         return self._lock(name, shards, hold, NO_TIME, costs, shared=True)

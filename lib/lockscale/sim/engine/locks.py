@@ -319,8 +319,9 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
         return 0
     if lock.sleepers == 0 or lock.called:
         return 0
+    woken = lock.wakes
     wake_one(w, which, now)
-    return lock.wake_cost_ps
+    return lock.wake_cost_ps * (lock.wakes - woken)
 
 
 @apart
