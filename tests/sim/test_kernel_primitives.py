@@ -179,6 +179,30 @@ def test_a_mutex_that_is_always_waited_for_is_handed_to_those_awake(threads: int
     assert counts.world.locks[0]["wakes"] > 500
 
 
+def test_an_owner_that_sleeps_at_a_gate_is_not_spun_for() -> None:
+    """At 1 us the owner enters a transaction that closes until 9 us; the other spins from 0.5 to 1 us."""
+    m = Builder(1)
+    lock = m.mutex("lock", hold=us(1), wake=us(3), spin=us(100), owner_runs=True)
+    gate = m.commit_gate("journal", commit=us(5), entries=1)
+    other = m.path("other", start=ns(500))
+    other.lock(lock)
+    other.unlock(lock)
+    handle = m.path("handle", threads=1, counted=False)
+    handle.enter(gate)
+    handle.spend(us(4))
+    handle.leave(gate)
+    handle.sleep(us(900))
+    owner = m.path("owner", threads=1, counted=False)
+    owner.lock(lock)
+    owner.enter(gate)
+    owner.leave(gate)
+    owner.unlock(lock)
+    owner.sleep(us(900))
+    counts = replicate(m.compile(), seed=1, replication=0, operations=1, warm_up=0)
+    assert counts.world.in_state_ps[0][SPINNING] == 500 * PS_PER_NS
+    assert counts.window_ps == (9000 + 3000 + 1000) * PS_PER_NS
+
+
 def test_a_spinner_that_was_preempted_sleeps_once_it_runs_again() -> None:
     """The owner, on CPU 0, sleeps from 1.5 to 21.5 us. Slices are 1 us; on CPU 1 somebody computes as well.
 

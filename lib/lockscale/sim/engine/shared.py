@@ -6,6 +6,7 @@ from typing import Any
 from lockscale.sim.engine.compiled import compiled
 from lockscale.sim.engine.cpus import leave_cpu
 from lockscale.sim.engine.layout import ANYWHERE, NEVER, NOBODY
+from lockscale.sim.engine.locks import leave_alone
 from lockscale.sim.engine.random import delay_ps
 from lockscale.sim.engine.world import sleep_until
 
@@ -72,6 +73,8 @@ def ask_to_enter(w: Any, which: Any, thread: Any, now: Any) -> bool:
         count_in(gate, now)
         return True
     th.left_ps = 0
+    if th.held > 0:
+        leave_alone(w, thread, now)
     if gate.closing:
         ring = w.gate_queue.shape[1] - 1
         w.gate_queue[which, (gate.first + gate.waiters) & ring] = thread
