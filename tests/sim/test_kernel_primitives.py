@@ -10,7 +10,7 @@ from test_exact_theory import near, rates_per_us, runs
 from lockscale import paths
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
-from lockscale.sim.delays import exponential, ns, us
+from lockscale.sim.delays import exponential, ms, ns, us
 from lockscale.sim.engine.layout import HOLDING, READY, RUNNING, SLEEPING, SPINNING
 from lockscale.sim.replicate import replicate
 
@@ -177,6 +177,25 @@ def test_a_mutex_that_is_always_waited_for_is_handed_to_those_awake(threads: int
     counts = replicate(m.compile(), seed=1, replication=0, operations=5000)
     assert counts.window_ps / PS_PER_NS == pytest.approx(5000 * 1000, rel=0.01)
     assert counts.world.locks[0]["wakes"] > 500
+
+
+@pytest.mark.parametrize(("kind", "got_it_us"), [("mutex", 2001), ("rwsem", 6005)])
+def test_a_sleeper_of_an_rwsem_lets_others_overtake_it_for_4_ms(kind: str, got_it_us: int) -> None:
+    """Another holds it for 1 ms, again and again, 1 us apart; who comes at 0.5 ms needs 50 us to wake up.
+
+    So it is awake in vain at 1.05, 2.051, ... ms, first after 4 ms at 5.054 ms, and has it at 6.005 ms.
+    """
+    m = Builder(1)
+    lock = getattr(m, kind)("lock", hold=ms(1), wake=us(50))
+    waiter = m.path("waiter", start=us(500))
+    waiter.lock(lock)
+    waiter.unlock(lock)
+    other = m.path("other", threads=1, counted=False)
+    other.lock(lock)
+    other.unlock(lock)
+    other.spend(us(1))
+    counts = replicate(m.compile(), seed=1, replication=0, operations=1, warm_up=0)
+    assert counts.window_ps / PS_PER_NS == (got_it_us + 50 + 1000) * 1000
 
 
 def test_an_owner_that_sleeps_at_a_gate_is_not_spun_for() -> None:

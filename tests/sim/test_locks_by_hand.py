@@ -56,6 +56,10 @@ def rwsem(m: Builder) -> Lock:
     return m.rwsem("lock", hold=ns(1000), wake=ns(50))
 
 
+def spinning_rwsem(m: Builder) -> Lock:
+    return m.rwsem("lock", hold=ns(1000), wake=ns(50), spin=ns(5000))
+
+
 def mutex(m: Builder) -> Lock:
     return m.mutex("lock", hold=ns(1000), wake=ns(50))
 
@@ -88,6 +92,26 @@ SCENES: dict[str, tuple[Callable[[Builder], Lock], Sequence[tuple[int, Steps]], 
     "a reader that comes behind a waiting writer does not overtake it": (
         rwsem, [(0, reads), (100, takes), (200, reads)],
         [(1, 0, 1000), (2, 1050, 2050), (3, 2050, 3100)],
+    ),
+    "a reader comes beside others where a writer only spins": (
+        spinning_rwsem, [(0, reads), (100, takes), (500, reads)],
+        [(1, 0, 1000), (3, 500, 1500), (2, 1500, 2500)],
+    ),
+    "a reader takes a free rwsem from a writer that is on its way": (
+        rwsem, [(0, takes), (100, takes), (1020, reads), (1030, reads)],
+        [(1, 0, 1000), (3, 1020, 2020), (2, 2070, 3070), (4, 3070, 4120)],
+    ),
+    "a sleeper of an rwsem is overtaken again and again at first": (
+        rwsem, [(0, takes), (100, takes), (1020, takes), (2040, takes)],
+        [(1, 0, 1000), (3, 1020, 2020), (4, 2040, 3040), (2, 3090, 4090)],
+    ),
+    "readers that sleep are overtaken by writers that spin": (
+        spinning_rwsem, [(0, takes), (100, reads), (200, takes), (300, takes)],
+        [(1, 0, 1000), (3, 1000, 2000), (4, 2000, 3000), (2, 3000, 4050)],
+    ),
+    "a trylock of an rwsem fails while somebody waits for it": (
+        rwsem, [(0, takes), (100, takes), (920, asks(0))],
+        [(1, 0, 1000), (2, 1050, 2050), (3, 2120, 3120)],
     ),
     "all readers that wait get it at once, though a writer waits between them": (
         rwsem, [(0, takes), (100, reads), (200, takes), (300, reads)],
@@ -239,10 +263,7 @@ def test_waking_who_is_overtaken_costs_who_releases() -> None:
 
 
 def test_a_reader_sleeps_at_once_though_writers_spin() -> None:
-    def spinning(m: Builder) -> Lock:
-        return m.rwsem("lock", hold=ns(1000), wake=ns(50), spin=ns(5000))
-
-    program = comings(spinning, (0, takes), (100, reads), (200, takes))
+    program = comings(spinning_rwsem, (0, takes), (100, reads), (200, takes))
     assert times(program, 2, "spinning") == [] and times(program, 3, "spinning") == [("lock lock", 200, 1000)]
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from lockscale.errors import BadInput
-from lockscale.sim.delays import MAX_DELAY_PS, NO_TIME, Delay
+from lockscale.sim.delays import MAX_DELAY_PS, NO_TIME, Delay, ms
 from lockscale.sim.engine.layout import (
     ALL_OVERTAKEN,
     ANYWHERE,
@@ -31,6 +31,8 @@ from lockscale.sim.primitives import (
     whole_number,
 )
 from lockscale.sim.steps import MAX_SHARDS, Parts, check_delay, fixed_ps
+
+RWSEM_WAIT_TIMEOUT = ms(4)  # kernel/locking/rwsem.c
 
 
 class LockKinds(Parts):
@@ -167,11 +169,14 @@ class LockKinds(Parts):
 
         ``owner_runs``: they spin only while the writer that owns it is on a CPU, as in ``mutex``.
 
-        A reader queues behind any waiter; when the lock is passed on to a reader, all waiting
-        readers get it, and ``wake_cost`` is paid for each. A sleeper may be overtaken once, as in
-        ``mutex``. Source: kernel/locking/rwsem.c.
+        A reader comes beside others unless somebody sleeps for the lock; when it is passed on to a
+        reader, all waiting readers get it, and ``wake_cost`` is paid for each. A free lock is taken
+        by who comes first, reader or writer, until the first sleeper has slept for 4 ms
+        (RWSEM_WAIT_TIMEOUT): then that is next. Source: kernel/locking/rwsem.c, which spins for at
+        most 10 to 25 us while readers hold the lock (rwsem_rspin_threshold()): give that as ``spin``.
         """
         costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}
+        costs["patience_ps"] = RWSEM_WAIT_TIMEOUT.mean_ps
         return self._lock(name, shards, hold, NO_TIME, costs, shared=True)
 
     def lockref(
@@ -232,6 +237,7 @@ class LockKinds(Parts):
             "order": FIFO,
             "spin_ps": NEVER,
             "owner": NOBODY,
+            "shared": int(shared),
             "histogram": len(self._made["lock"]),
             "handover_kind": handover.kind,
             "handover_ps": handover.mean_ps,

@@ -55,7 +55,8 @@ OP = _record(
 """One step. ``operand + place's value`` is the primitive's record; ``kind`` to ``count``: its delay."""
 
 LOCK_RECORD = _record(
-    *("order", "barging", "handoff", "hold_kind", "hold_ps", "hold_shape", "hold_first", "hold_count"),
+    *("order", "barging", "handoff", "patience_ps", "shared"),
+    *("hold_kind", "hold_ps", "hold_shape", "hold_first", "hold_count"),
     *("handover_kind", "handover_ps", "per_waiter_ps", "remote_ps", "spin_ps", "wake_ps", "wake_cost_ps"),
     *("owner", "readers", "taken_ps", "socket", "promised", "called", "waiting"),
     *("spin_first", "spinners", "sleep_first", "sleepers"),
@@ -65,7 +66,8 @@ LOCK_RECORD = _record(
     "histogram",
     hold_shape="f8",
 )
-"""``spin_ps``: NEVER for a spin lock, 0 where waiters sleep at once. ``promised``: who gets it next.
+"""``patience_ps``: how long the first sleeper lets others overtake it. ``shared``: it has readers too.
+``spin_ps``: NEVER for a spin lock, 0 where waiters sleep at once. ``promised``: who gets it next.
 ``called``: the first sleeper is woken and on its way. ``owner_runs``: waiters spin only while its owner is
 on a CPU. ``near``: hand-overs within a socket in a row, at most ``most_near``. ``hold_area_ps``: time
 integral of its holders, ``wait_area_ps`` of its waiters; ``histogram``: the row of its histograms, which
@@ -98,14 +100,15 @@ THREAD = _record(
     *("key", "counter", "ahead"),
     *("at", "first", "path", "counted", "cpu", "socket"),
     *("state", "state_since_ps", "resume", "due_ps", "left_ps"),
-    *("lock", "since_ps", "nominated", "failed", "reading", "held", "reads", "lost"),
+    *("lock", "since_ps", "queued_ps", "nominated", "failed", "reading", "held", "reads", "lost"),
     *("line", "line_from_ps", "line_to_ps", "gate", "in_state_ps"),
     in_state_ps=f"({len(STATES)},)i8",
     key="u8",
     counter="u8",
     ahead="f8",
 )
-"""``lock``: the lock it waits for, or NOBODY. ``left_ps``: work still to do when it runs again."""
+"""``lock``: the lock it waits for, or NOBODY. ``queued_ps``: when it first fell asleep for it. ``left_ps``:
+work still to do when it runs again."""
 
 CPU = _record("running", "first", "ready", "slice_end_ps")
 """A CPU that threads share; there are none where each thread has its own."""

@@ -76,6 +76,12 @@ def first_sleeper(w: Any, which: Any) -> Any:
 
 
 @compiled
+def insists(lock: Any, th: Any, now: Any) -> Any:
+    """The thread has slept for it so long that it will not be overtaken any more."""
+    return now - th.queued_ps >= lock.patience_ps
+
+
+@compiled
 def fall_asleep(w: Any, which: Any, thread: Any, first: bool, now: Any) -> None:
     """Sleep at the queue's end; who was woken in vain keeps the first place where the lock hands off."""
     lock = w.locks[which]
@@ -83,9 +89,11 @@ def fall_asleep(w: Any, which: Any, thread: Any, first: bool, now: Any) -> None:
     if first:
         lock.sleep_first = (lock.sleep_first - 1) & ring
         w.sleep_queue[which, lock.sleep_first] = thread
-        lock.promised = TO_SLEEPER
+        if insists(lock, w.threads[thread], now):
+            lock.promised = TO_SLEEPER
     else:
         w.sleep_queue[which, (lock.sleep_first + lock.sleepers) & ring] = thread
+        w.threads[thread].queued_ps = now
     lock.sleepers += 1
     sleep_until(w, thread, NEVER, now)
     leave_cpu(w, thread, now)
@@ -168,11 +176,17 @@ def take(w: Any, which: Any, thread: Any, read: bool, waited: Any, now: Any) -> 
 
 @compiled
 def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
-    """Take the lock, or wait for it. SPINS: for ``spin_ps``; CROSSED: the wait would never end."""
+    """Take the lock, or wait for it. SPINS: for ``spin_ps``; CROSSED: the wait would never end.
+
+    A reader comes beside others unless somebody sleeps for the lock, and takes a free one from who is on
+    its way (rwsem_down_read_slowpath()).
+    """
     lock, th = w.locks[which], w.threads[thread]
     if th.lock == NOBODY:
         lock.requests += 1
-    if lock.owner == NOBODY and (lock.waiting == 0 if read else lock.readers == 0):
+    if lock.owner == NOBODY and (
+        (lock.readers == 0 or lock.waiting == lock.spinners) if read else lock.readers == 0
+    ):
         if th.nominated and lock.handoff:
             lock.called = 0
         waited = 0 if th.lock == NOBODY else end_wait(lock, th, now)
@@ -215,7 +229,7 @@ def wait(w: Any, which: Any, thread: Any, now: Any) -> Any:
     if first:
         lock.called = 0
     away = lock.owner_runs and lock.owner != NOBODY and w.threads[lock.owner].state >= SLEEPING
-    in_vain = woken and (not lock.handoff or lock.owner == NOBODY)  # or readers hold it
+    in_vain = woken and (not lock.handoff or lock.owner == NOBODY or not insists(lock, th, now))
     if in_vain or th.reading or lock.spin_ps == 0 or away:
         if th.held > 0:
             leave_alone(w, thread, now)
@@ -331,8 +345,10 @@ def overtake(w: Any, which: Any, now: Any) -> Any:
     A reader is not woken before it has the lock.
     """
     lock = w.locks[which]
-    if w.threads[w.sleep_queue[which, lock.sleep_first]].reading:
-        lock.promised = TO_SLEEPER
+    first = w.sleep_queue[which, lock.sleep_first]
+    if w.threads[first].reading:
+        if insists(lock, w.threads[first], now):
+            lock.promised = TO_SLEEPER
         return 0
     call(w, which, now)
     return lock.wake_cost_ps

@@ -238,6 +238,7 @@ def run(
             elif code == op.TRYLOCK:
                 lock = w.locks[which]
                 free = lock.owner == NOBODY and lock.readers == 0
+                free = free and not (lock.shared and lock.waiting > 0)  # rwsem_write_trylock()
                 asks = free or th.lock != NOBODY
                 if not asks:
                     lock.failed_tries += 1

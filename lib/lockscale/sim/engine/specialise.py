@@ -28,7 +28,7 @@ JUMPS = (
     *(op.SKIP_UNTIL, op.SKIP_IF_FREE, op.JUMP, op.LOOP),
 )
 OF_BITMAP = (op.FIND_ZERO, op.CLAIM)
-OF_A_KIND = ("order", "barging", "handoff", "hold_kind", "handover_kind", "owner_runs", "histogram")
+OF_A_KIND = ("order", "barging", "handoff", "shared", "hold_kind", "handover_kind", "owner_runs", "histogram")
 COSTS = ("wake_cost_ps", "handover_ps", "per_waiter_ps")
 FIXED_COLUMNS = ("code", "place", "target", "register", "kind")
 NUMBERS = (op.TRYLOCK, op.SKIP_UNTIL, op.LOOP)
