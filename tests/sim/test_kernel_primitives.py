@@ -4,13 +4,14 @@
 from typing import Any
 
 import pytest
+from by_hand import held
 from oracles import mean_value_analysis
 from test_exact_theory import near, rates_per_us, runs
 
 from lockscale import paths
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
-from lockscale.sim.delays import exponential, ms, ns, us
+from lockscale.sim.delays import PS_PER_S, exponential, ms, ns, us
 from lockscale.sim.engine.layout import HOLDING, READY, RUNNING, SLEEPING, SPINNING
 from lockscale.sim.replicate import replicate
 
@@ -243,6 +244,51 @@ def test_a_spinner_that_was_preempted_sleeps_once_it_runs_again() -> None:
     assert found == {
         RUNNING: 0, HOLDING: 1500, SPINNING: 1000, READY: 2000, SLEEPING: 100 + 22_400 + 100_000,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["unfair_lock", "test_and_set_lock"])
+@pytest.mark.parametrize("threads", [5, 8])
+def test_an_unfair_lock_goes_to_a_spinner_that_has_a_cpu(kind: str, threads: int) -> None:
+    """That is what virt_spin_lock() is for. Holders are still preempted, with 4 CPUs for 5 threads or 8."""
+
+    def per_second(kind: str, threads: int) -> float:
+        m = Builder(threads)
+        m.machine(cpus=4, time_slice=ms(3))
+        lock = getattr(m, kind)("lock", hold=us(1))
+        path = m.path("path")
+        path.spend(exponential(us(20)))
+        path.lock(lock)
+        path.unlock(lock)
+        counts = replicate(m.compile(), seed=1, replication=0, operations=20_000)
+        return counts.operations * PS_PER_S / counts.window_ps
+
+    enough = per_second(kind, 4)
+    assert per_second(kind, threads) > 0.8 * enough > 50 * per_second("queued_lock", threads)
+
+
+def test_a_lock_whose_spinners_have_no_cpu_is_free_for_who_runs_first() -> None:
+    """1 holds it on CPU 1 until 2500. 2 spins on CPU 0 from 1000 to 2000, and has it again at 3000.
+
+    If 3 comes to CPU 1 at 2600 it finds the lock free, and 2 has it after 3; if not, 2 has it at 3000.
+    """
+    taken = [(1, 0, 2500), (3, 2600, 3200), (2, 3200, 3800)]
+    assert on_two_cpus((0, 1900), (100, 0), (2600, 0)) == taken
+    assert on_two_cpus((0, 1900), (100, 0)) == [(1, 0, 2500), (2, 3000, 3600)]
+
+
+def on_two_cpus(*who: tuple[int, int]) -> list[tuple[int, float, float]]:
+    """Threads 1, 2, ... start at a time and hold an unfair lock for 600 ns and more; thread 0 computes."""
+    m = Builder(1)
+    m.machine(cpus=2, time_slice=ns(1000))
+    lock = m.unfair_lock("lock", hold=ns(600))
+    m.path("computes").spend(us(900))
+    for start_ns, more_ns in who:
+        path = m.path(f"from {start_ns}", threads=1, counted=False, start=ns(start_ns))
+        path.lock(lock)
+        path.spend(ns(more_ns))
+        path.unlock(lock)
+        path.sleep(us(900))
+    return held(m.compile())
 
 
 def rate(name: str, threads: int, **given: float) -> float:

@@ -15,6 +15,7 @@ from lockscale.sim.engine.layout import (
     NEAREST,
     NEVER,
     NOBODY,
+    PREEMPTED_OVERTAKEN,
     RANDOM_ORDER,
     SLEEPERS_OVERTAKEN,
 )
@@ -89,8 +90,12 @@ class LockKinds(Parts):
         return self._lock(name, shards, hold, handover, costs)
 
     def unfair_lock(self, name: str, *, hold: Delay, handover: Delay = NO_TIME, shards: int = 1) -> Lock:
-        """A spin lock that any waiter gets, drawn at random (a guest's virt_spin_lock())."""
-        return self._lock(name, shards, hold, handover, {"order": RANDOM_ORDER})
+        """A spin lock that any waiter gets that has a CPU, drawn at random (a guest's virt_spin_lock()).
+
+        If none has one it is free for whoever runs first.
+        """
+        costs = {"order": RANDOM_ORDER, "barging": PREEMPTED_OVERTAKEN}
+        return self._lock(name, shards, hold, handover, costs)
 
     def test_and_set_lock(
         self,

@@ -12,8 +12,9 @@ FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)
 
 # in which order waiters get a lock
 FIFO, RANDOM_ORDER, NEAREST = range(3)
-# whom a newcomer may overtake: nobody, a sleeper that was woken, a spinner that saw it free too
-IN_TURN, SLEEPERS_OVERTAKEN, ALL_OVERTAKEN = range(3)
+# whom a newcomer may overtake: nobody, a sleeper that was woken, a spinner that saw it free too, one that
+# has no CPU
+IN_TURN, SLEEPERS_OVERTAKEN, ALL_OVERTAKEN, PREEMPTED_OVERTAKEN = range(4)
 
 # to whom a lock is promised that hands off: nobody, its first sleeper, or who was that and spins now
 NO_PROMISE, TO_SLEEPER, TO_SPINNER = range(3)

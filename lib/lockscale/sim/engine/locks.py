@@ -30,6 +30,9 @@ from lockscale.sim.engine.layout import (
 from lockscale.sim.engine.random import delay_ps, next_below
 from lockscale.sim.engine.world import bucket, enter, note, sleep_until
 
+# why a waiter that has left the queue tries again
+SPUN, WOKEN = 1, 2
+
 
 @compiled
 def spinner_at(w: Any, which: Any, place: Any) -> Any:
@@ -48,6 +51,31 @@ def spinner_at(w: Any, which: Any, place: Any) -> Any:
     lock.spin_first = (lock.spin_first + 1) & ring
     lock.spinners -= 1
     return thread
+
+
+@apart
+def any_on_a_cpu(w: Any, which: Any, th: Any) -> Any:
+    """The place of a spinner, drawn from those that have a CPU; -1 where none has."""
+    lock, ring = w.locks[which], w.spin_queue.shape[1] - 1
+    running = 0
+    for place in range(lock.spinners):
+        running += w.threads[w.spin_queue[which, np.uintp((lock.spin_first + place) & ring)]].state != READY
+    drawn = next_below(th, running) if running > 0 else -1
+    for place in range(lock.spinners):
+        if w.threads[w.spin_queue[which, np.uintp((lock.spin_first + place) & ring)]].state != READY:
+            if drawn == 0:
+                return place
+            drawn -= 1
+    return -1
+
+
+@apart
+def let_all_try(w: Any, which: Any) -> None:
+    """None of the spinners has a CPU: the lock stays free, and each tries once it runs again."""
+    for _ in range(w.locks[which].spinners):
+        th = w.threads[spinner_at(w, which, 0)]
+        th.nominated = SPUN
+        th.left_ps = 0
 
 
 @apart
@@ -133,8 +161,6 @@ def leave_alone(w: Any, thread: Any, now: Any) -> None:
 
 
 TAKEN, SPINS, SLEEPS, CROSSED = range(4)
-# why a waiter that has left the queue tries again
-SPUN, WOKEN = 1, 2
 
 
 @compiled
@@ -319,7 +345,10 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
             lock.promised = NO_PROMISE
         place = 0
         if lock.order == RANDOM_ORDER:
-            place = next_below(th, lock.spinners)
+            place = next_below(th, lock.spinners) if len(w.cpus) == 0 else any_on_a_cpu(w, which, th)
+            if place < 0:
+                let_all_try(w, which)
+                return 0
         elif lock.order == NEAREST:
             place = nearest(w, which, th.socket)
         heir = spinner_at(w, which, place)
