@@ -285,7 +285,8 @@ class SharedKinds(Parts):
     def commit_gate(self, name: str, *, commit: Delay, entries: int = 0, interval: Delay = NO_TIME) -> Gate:
         """A journal's gate: after ``entries`` or ``interval`` it closes; all inside leave; commit.
 
-        Who comes meanwhile sleeps until the commit is over (fs/jbd2/transaction.c,
+        Who comes meanwhile sleeps until the commit is over. ``commit`` is that part of it in which no
+        handle may start: jbd2's ends with T_FLUSH, before anything is written (fs/jbd2/commit.c;
         wait_transaction_locked()). 0 entries: only the interval closes it.
         """
         whole_number(f"entries of '{name}'", entries, 0)
