@@ -14,9 +14,8 @@
 #    storm is gone: it needs a fair queue. (*ticket* gives the numbers of *queued*, and *test_and_set* those
 #    of *unfair*: they differ in the traffic of cache lines, which this model does not price. Under
 #    *sleeping* the storm stays: a woken thread needs 5 us until it runs, and meanwhile others take the
-#    lock, with some 40 attempts for a create. Under *mutex* a sleeper is handed the lock before it runs,
-#    nobody uses it for those 5 us, and that alone sets the rate: a create needs 4 attempts, and every
-#    second one begins with such a wake-up.)
+#    lock, with some 40 attempts for a create. Under *mutex* it stays as well, with some 36: most waiters
+#    get the lock in the order of coming, before they have spun for 10 us and sleep.)
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #

@@ -113,7 +113,7 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 # one beats 7.1 times with 64 processes (published: 1.5). That is so much because the locked file is
 # slower here than the list: 0.8 times as fast with 32 processes, 0.6 times with 64. All its users start
 # at block 0, and with 64 processes the cache line that `jbd2_journal_grab_journal_head()` moves is in
-# transfer for 97% of the time. The model above has it 1.3 times as fast as the list, whose parameters are
+# transfer for 97% of the time. The model above has it 1.1 times as fast as the list, whose parameters are
 # assumed, and whose mutex always puts a waiter to sleep, where the kernel's lets it spin while the owner
 # runs: the real kernels do not confirm the order of these two.
 #
