@@ -144,6 +144,12 @@ def read_yaml(path: Path) -> Any:
         raise BadInput(f"{path}{where} is not YAML that can be read safely, {why}: fix it") from None
 
 
+class Strict(pydantic.BaseModel):
+    """What a file says, as a type: names that it does not know are refused, and no value is changed later."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
 NAME = (r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")
 """Of a study, a target, an arm: the first arguments of spelt()."""
 

@@ -5,19 +5,16 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import pydantic
-
 from lockscale.errors import BadInput, printable
+from lockscale.yaml_text import Strict
 
 
-class Options(pydantic.BaseModel):
+class Options(Strict):
     """How a file system is made, mounted and tuned. `knobs` are files of its folder in sysfs.
 
     filesystem: as mount calls it; empty in an arm's additions to its study's options. mkfs_asserts: features
     that must be on afterwards, or off where they begin with ^.
     """
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     filesystem: str = ""
     mkfs: list[str] = []

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+from pydantic import PositiveFloat, PositiveInt, ValidationError
 
 from lockscale import paths
 from lockscale.errors import BadInput
@@ -18,24 +18,20 @@ from lockscale.fitting.table_fit import compare_columns, fit_columns_together
 from lockscale.queueing.compare import Comparison, rank
 from lockscale.queueing.evidence import coverage_pct, extrapolation_pct, noise_floor
 from lockscale.queueing.fitted import Fit, error_pct
-from lockscale.yaml_text import read_yaml
+from lockscale.yaml_text import Strict, read_yaml
 
 FILE = paths.DATA / "fit-targets.yaml"
 Row = dict[str, float | None]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class NotLaws(_Strict):
+class NotLaws(Strict):
     """Laws that contradict what the arm is known to do, `because` of what: no candidates for its curve."""
 
     laws: list[str]
     because: str
 
 
-class ColumnTarget(_Strict):
+class ColumnTarget(Strict):
     """Largest mean absolute percentage error: in sample, and with each thread count left out."""
 
     column: str
@@ -55,7 +51,7 @@ class SimulatedTarget(ColumnTarget):
     table: str
 
 
-class TableTargets(_Strict):
+class TableTargets(Strict):
     """`n_min`: the smallest thread count of the table that is fitted, `because` of what."""
 
     table: str
@@ -64,12 +60,12 @@ class TableTargets(_Strict):
     columns: list[ColumnTarget]
 
 
-class _Simulated(_Strict):
+class _Simulated(Strict):
     source: str
     columns: list[SimulatedTarget]
 
 
-class _File(_Strict):
+class _File(Strict):
     source: str
     tables: list[TableTargets]
     simulated: _Simulated

@@ -13,6 +13,7 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput, near
 from lockscale.kernels.mail import read_text, read_toml
+from lockscale.yaml_text import Strict
 
 RATE = "rate"
 VARIABLE = "LOCKSCALE_KERNEL_BASE"
@@ -52,16 +53,12 @@ class Kind:
         return hashlib.sha256(self.fragment.encode()).hexdigest()
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-
-class _KindEntry(_Strict):
+class _KindEntry(Strict):
     configs: Annotated[list[str], pydantic.Field(min_length=1)]
     on_top: str | None = None
 
 
-class Base(_Strict):
+class Base(Strict):
     """A line of the kernel, and the package and tarball it comes in.
 
     suite: of the distribution, from which the package is fetched where the tarball is not there.
@@ -78,7 +75,7 @@ class Base(_Strict):
     without: list[str] = []
 
 
-class _Bases(_Strict):
+class _Bases(Strict):
     base: Annotated[list[Base], pydantic.Field(min_length=1)]
     kinds: dict[str, _KindEntry]
 

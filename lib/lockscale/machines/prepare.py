@@ -16,7 +16,7 @@ import pydantic
 from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.machines.noise import BOOST, CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
-from lockscale.yaml_text import spelt
+from lockscale.yaml_text import Strict, spelt
 
 JOURNAL = "/var/lib/lockscale/prepare.journal"
 WRITE = 'printf %s "$2" > "$1"'
@@ -94,10 +94,8 @@ CHANGE = (
 )
 
 
-class Preparation(pydantic.BaseModel):
+class Preparation(Strict):
     """What a target file may ask under `prepare:`; what it does not name stays as it is."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     governor: Annotated[str, spelt(r"[a-z_]+", "write a name such as performance", 16)] | None = None
     turbo: pydantic.StrictBool | None = None

@@ -8,7 +8,7 @@ import pydantic
 from lockscale.filesystems import Options
 from lockscale.study.checks import MountOption, Text
 from lockscale.study.target_file import Name
-from lockscale.yaml_text import spelt
+from lockscale.yaml_text import Strict, spelt
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
 MkfsWord = Annotated[
@@ -18,10 +18,7 @@ MkfsWord = Annotated[
 Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
 
-STRICT = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-
-class Arm(pydantic.BaseModel):
+class Arm(Strict):
     """A kernel with its file system's options, and its model.
 
     role: `unpatched` and `patched` are the two sides that are compared; the patches of a `proposed` one are
@@ -31,8 +28,6 @@ class Arm(pydantic.BaseModel):
     study's. simulated: false where no model knows the arm. change: what it changes, as a commit message says
     it; where it is left out, the subjects of its patches.
     """
-
-    model_config = STRICT
 
     name: Name
     role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
@@ -44,7 +39,7 @@ class Arm(pydantic.BaseModel):
     knobs: dict[Name, Annotated[int, pydantic.Field(ge=-(2**63), lt=2**64)]] = {}
     model: Name | None = None
     model_parameters: dict[str, bool | float] = {}
-    simulated: Annotated[bool, pydantic.Field(strict=True)] = True
+    simulated: pydantic.StrictBool = True
 
     @property
     def options(self) -> Options:

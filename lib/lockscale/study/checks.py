@@ -9,7 +9,7 @@ from typing import Annotated
 
 import pydantic
 
-from lockscale.yaml_text import spelt
+from lockscale.yaml_text import Strict, spelt
 
 # No control character of it reaches a terminal.
 Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
@@ -25,10 +25,6 @@ MountOption = Annotated[
     str, spelt(r"(?![Xx]-)[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option of the kernel, such as noatime")
 ]
 _SIGN = re.compile(r"(?<=\s)(>=|>|=)(?=\s)")
-
-
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
     return found
 
 
-class CheckLoad(_Strict):
+class CheckLoad(Strict):
     """How the study's workload is run on an arm to check it.
 
     `containers`: each process in one of its own, as at the points that ask for it. `variants`: mount options,
@@ -72,11 +68,11 @@ class CheckLoad(_Strict):
     processes: Annotated[int, pydantic.Field(gt=0, le=4096, strict=True)] = 8  # what fsload takes
     items_per_process: Annotated[int, pydantic.Field(gt=0, le=100_000_000, strict=True)] = 300
     cpus: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)] = 4  # of a guest
-    containers: Annotated[bool, pydantic.Field(strict=True)] = False
+    containers: pydantic.StrictBool = False
     variants: Annotated[dict[Text, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
 
 
-class Counter(_Strict):
+class Counter(Strict):
     """A ratio of counts and what it must do: `expect` as in "unpatched > patched >= floor".
 
     Sources are summed. trace: hits of a trace point of the file system. calls: of a kernel function.

@@ -9,7 +9,7 @@ import pydantic
 from lockscale.kernels.source import refuse_address
 from lockscale.study.target_file import Count, Name
 from lockscale.tools.registry import PROFILERS
-from lockscale.yaml_text import spelt
+from lockscale.yaml_text import Strict, spelt
 
 # It reaches a command line as no path, no second option and no control character.
 Function = Annotated[
@@ -86,11 +86,7 @@ def _path(source: str) -> str:
     return source
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-
-class GuestPoints(_Strict):
+class GuestPoints(Strict):
     """One boot of an iteration: the CPUs that run and the numbers of processes measured on them."""
 
     cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
@@ -108,7 +104,7 @@ class GuestPoints(_Strict):
         dict[Processes, Annotated[int, pydantic.Field(gt=0, le=1000, strict=True)]], OncePerPoint
     ] = {}
     # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
-    containers: Annotated[bool, pydantic.Field(strict=True)] = False
+    containers: pydantic.StrictBool = False
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
@@ -150,7 +146,7 @@ def _profiler(name: str) -> str:
 ProfilerName = Annotated[str, pydantic.AfterValidator(_profiler)]
 
 
-class Parameters(_Strict):
+class Parameters(Strict):
     """What papermill and `-p name=value` may change."""
 
     guests: Annotated[
@@ -179,7 +175,7 @@ class Parameters(_Strict):
     warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0
     # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
     ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
-    latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
+    latency: pydantic.StrictBool = False  # costs each operation two clock reads
     # The line of the base that the arms are built from, as in kernel-patches/base.toml; empty: its first.
     kernel_base: Annotated[str, pydantic.Field(strict=True)] = ""
     kernel_source: Annotated[

@@ -11,12 +11,12 @@ import pydantic
 from lockscale.errors import BadInput, near
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, read_series
-from lockscale.study.arms import STRICT, Arm, Feature, MkfsWord, with_two_sides
+from lockscale.study.arms import Arm, Feature, MkfsWord, with_two_sides
 from lockscale.study.checks import CheckLoad, Counter, MountOption, Text, refuse_unknown
 from lockscale.study.parameters import Function, Parameters
 from lockscale.study.target_file import Name
 from lockscale.tools.fsload import PHASES
-from lockscale.yaml_text import spelt
+from lockscale.yaml_text import Strict, spelt
 
 
 def _of_fsload(workload: str) -> str:
@@ -54,13 +54,11 @@ def _left_out(value: object) -> bool:
     return not value
 
 
-class Constant(pydantic.BaseModel):
+class Constant(Strict):
     """A number taken from outside the study's own tables, with where it is from.
 
     run: the one of data/measured that it is of, if it is.
     """
-
-    model_config = STRICT
 
     value: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False, strict=True)]
     unit: Text
@@ -68,7 +66,7 @@ class Constant(pydantic.BaseModel):
     run: Annotated[str, spelt(r"[a-z0-9][A-Za-z0-9_-]*", "name a run of data/measured")] | None = None
 
 
-class Study(pydantic.BaseModel):
+class Study(Strict):
     """One question with its arms, its workload and everything that decides its result.
 
     problem, story, limits: what hurts, how the algorithm explains it, and what its model lacks; the first two
@@ -82,8 +80,6 @@ class Study(pydantic.BaseModel):
     process they gain up to its share of the time. disk_mib: the least that a guest's disk has to have; only
     what is written to it takes room. check: the load under which `lockscale patches check` counts `counters`.
     """
-
-    model_config = STRICT
 
     name: Name
     question: Annotated[Text, pydantic.Field(min_length=1)]

@@ -12,7 +12,7 @@ import pydantic
 from lockscale.errors import BadInput
 from lockscale.files import expanded
 from lockscale.machines.prepare import Preparation
-from lockscale.yaml_text import NAME, spelt
+from lockscale.yaml_text import NAME, Strict, spelt
 
 
 def _whole_path(folder: str) -> str:
@@ -62,27 +62,28 @@ Config = Annotated[
 ]
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+class _AnyTarget(Strict):
+    """What every target has."""
+
+    name: Name
 
     def public(self) -> dict[str, Any]:
         """What provenance says of it."""
         return self.model_dump(mode="json")
 
 
-class TargetDisk(_Strict):
+class TargetDisk(Strict):
     """A guest's only disk that may be formatted."""
 
     serial: Annotated[str, spelt(r"[A-Za-z0-9_.-]+", "write letters, digits, ., - and _", 20)]
     size_mib: Annotated[int, pydantic.Field(ge=64, le=1 << 24, strict=True)]  # up to 16 TiB: ext4's in 4 KiB
 
 
-class QemuTarget(_Strict):
+class QemuTarget(_AnyTarget):
     """A guest on this machine, booted anew for each step."""
 
-    name: Name
     kind: Literal["qemu"]
-    disposable: Annotated[bool, pydantic.Field(strict=True)]
+    disposable: pydantic.StrictBool
     memory_mib: Memory
     boot_timeout_s: BootTime
     disk: TargetDisk
@@ -91,7 +92,7 @@ class QemuTarget(_Strict):
 Nanoseconds = Annotated[float, pydantic.Field(ge=0.001, le=1_000_000_000)]  # the machine counts whole ps
 
 
-class Price(_Strict):
+class Price(Strict):
     """What something costs in ns, the range in which published measurements of it lie, and whose they are."""
 
     ns: Nanoseconds
@@ -108,7 +109,7 @@ class Price(_Strict):
         return self
 
 
-class Prices(_Strict):
+class Prices(Strict):
     """Of a machine in virtual time: lib/manycore/machine.h says what each is."""
 
     instruction: Price
@@ -121,7 +122,7 @@ class Prices(_Strict):
     wake: Price
 
 
-class MemoryDisk(_Strict):
+class MemoryDisk(Strict):
     """The disk of a machine in virtual time: null_blk in the guest's memory."""
 
     size_mib: Annotated[int, pydantic.Field(ge=64, le=65536, strict=True)]
@@ -138,16 +139,15 @@ def _option(price: str) -> str:
     return f"{short.get(price, price)}_ps"
 
 
-class ManycoreTarget(_Strict):
+class ManycoreTarget(_AnyTarget):
     """A guest of many CPUs in virtual time: what its CPUs, lines and disk cost is all that it is.
 
     quantum_ns: how far CPUs may be apart that share nothing. order_ns: how far those that do. live_ns: for
     how long after it moved a line counts as shared.
     """
 
-    name: Name
     kind: Literal["manycore"]
-    disposable: Annotated[bool, pydantic.Field(strict=True)]
+    disposable: pydantic.StrictBool
     memory_mib: Memory
     boot_timeout_s: BootTime
     most_cpus: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
@@ -178,7 +178,7 @@ class ManycoreTarget(_Strict):
         return found
 
 
-class ServerDisk(_Strict):
+class ServerDisk(Strict):
     """The server's only disk that may be formatted; all three have to be true of it."""
 
     by_id: ById
@@ -186,7 +186,7 @@ class ServerDisk(_Strict):
     size_bytes: Count
 
 
-class ServerBoot(_Strict):
+class ServerBoot(Strict):
     """How a kernel is booted once, and what brings the server back from one that hangs.
 
     config: what its kernel is configured from: the server's own /boot/config, whole or with the modules
@@ -206,13 +206,12 @@ class ServerBoot(_Strict):
         return "full" if self.config == "full" else Path(self.config)
 
 
-class SshTarget(_Strict):
+class SshTarget(_AnyTarget):
     """A server. `virtual`: it is a virtual machine, so its rows are of origin qemu, not hardware."""
 
-    name: Name
     kind: Literal["ssh"]
-    disposable: Annotated[bool, pydantic.Field(strict=True)]
-    virtual: Annotated[bool, pydantic.Field(strict=True)]
+    disposable: pydantic.StrictBool
+    virtual: pydantic.StrictBool
     host: Host
     user: User | None = None
     port: Port | None = None
@@ -233,10 +232,9 @@ class SshTarget(_Strict):
         return shown
 
 
-class LocalTarget(_Strict):
+class LocalTarget(_AnyTarget):
     """This machine under the kernel that it runs: workloads only, in a folder of their own."""
 
-    name: Name
     kind: Literal["local"]
     disposable: Literal[False] = False
     folder: Folder | None = None

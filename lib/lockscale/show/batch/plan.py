@@ -28,7 +28,7 @@ from lockscale.study.file import (
     load_target,
 )
 from lockscale.study.tables import tables_sha256
-from lockscale.yaml_text import read_yaml
+from lockscale.yaml_text import Strict, read_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -43,7 +43,7 @@ MUST_BE = {
 }
 
 
-class BatchFile(pydantic.BaseModel):
+class BatchFile(Strict):
     """What a batch file may say.
 
     notebooks: names or patterns of names, run in this order in every set. grid: every combination of
@@ -51,12 +51,10 @@ class BatchFile(pydantic.BaseModel):
     study's run of data/measured in place of building, booting and measuring.
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
     notebooks: Annotated[list[str], pydantic.Field(min_length=1)]
     grid: dict[str, Annotated[list[Any], pydantic.Field(min_length=1)]] = {}
     parameters: dict[str, Any] = {}
-    curated: Annotated[bool, pydantic.Field(strict=True)] = False
+    curated: pydantic.StrictBool = False
 
 
 def read_batch_file(path: Path) -> BatchFile:
