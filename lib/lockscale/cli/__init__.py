@@ -10,19 +10,27 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.completion import show_completion
-from lockscale.cli.first_steps import first_steps, new
 from lockscale.cli.kernels import kernel, target
 from lockscale.cli.patches import patches
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.sim import sim
-from lockscale.cli.studies import batch, report, study
+from lockscale.cli.studies import batch, new, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.cli.tools import doctor, parse
 from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.files import need_root, refused_write
+from lockscale.studies import EXAMPLE_MODEL, EXAMPLE_STUDY
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+FIRST_STEPS = (
+    ("whatif -r 1:35k,64:140k", "predict the gain of a patch"),
+    ("compare my.csv", "find the law that fits your table"),
+    (f"sim {EXAMPLE_MODEL} --threads 1,8,48", "see where a lock stops scaling"),
+    (f"study run {EXAMPLE_STUDY} --short", "measure a patch in virtual time"),
+    ("new study NAME", "study your own patch"),
+)
+"""Command, without the word lockscale, and what it does: what is said when nothing is asked."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -84,9 +92,26 @@ def _end(sentence: str, status: int) -> None:
 def cli(context: click.Context) -> None:
     """From a lock-contention profile of a Linux file system to a proven kernel patch."""
     if context.invoked_subcommand is None:
-        click.echo(first_steps())
+        click.echo(_first_steps())
     else:
         need_root()
+
+
+def _first_steps() -> str:
+    """One line each with its command, and where the other commands are."""
+    commands = [f"lockscale {command}" for command, _ in FIRST_STEPS]
+    width = max(map(len, commands))
+    lines = [f"  {c:<{width}}  {says}" for c, (_, says) in zip(commands, FIRST_STEPS, strict=True)]
+    return "\n".join(
+        [
+            "From a lock-contention profile of a Linux file system to a proven kernel patch.",
+            "Five ways to start:",
+            "",
+            *lines,
+            "",
+            "lockscale doctor reports what is missing, lockscale --help lists all commands.",
+        ]
+    )
 
 
 for command in (

@@ -79,9 +79,8 @@ def kernel_list() -> None:
     from lockscale.kernels.build import cached_kernels
 
     rows = [asdict(k) for k in cached_kernels()]
-    columns = ("series", "kind", "release", "build_id", "spin_lock")
     none = f"there is no kernel in {paths.KERNEL_CACHE}: `lockscale kernel build` builds one"
-    show(rows, table([{c: row[c] for c in columns} for row in rows]) if rows else none)
+    show(rows, table(rows, "series", "kind", "release", "build_id", "spin_lock") if rows else none)
 
 
 @click.group()
@@ -97,7 +96,7 @@ def target_list() -> None:
 
     found, damaged = loaded(list_targets(), load_target)
     rows = [target.model_dump(mode="json") for target in found]
-    show(rows, table([{"name": r["name"], "kind": r["kind"]} for r in rows]))
+    show(rows, table(rows, "name", "kind"))
     if damaged:
         raise BadInput(damaged)
 

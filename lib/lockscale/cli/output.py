@@ -101,10 +101,17 @@ def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, 
     return found
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def warn(*sentences: str) -> None:
+    """Say it on stderr: what is printed stands all the same."""
+    for sentence in sentences:
+        click.echo(f"warning: {sentence}", err=True)
+
+
+def table(rows: list[dict[str, Any]], *columns: str) -> str:
+    """The rows below one another; of `columns` alone where some are named."""
     import pandas as pd
 
     from lockscale.text_table import text_table, yes_no
 
-    said = [{name: yes_no(value) for name, value in row.items()} for row in rows]
+    said = [{name: yes_no(row[name]) for name in columns or row} for row in rows]
     return text_table(pd.DataFrame(said)).rstrip() if rows else "none"

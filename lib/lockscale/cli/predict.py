@@ -263,14 +263,12 @@ def show_case(case: str, file: Path | None) -> None:
         for point in found.points
     ]
     lines = [line.model_dump() for line in found.base_profile]
-    predicted = [{key: row[key] for key in _SHOWN} for row in value["predicted"]]
+    predicted = table(value["predicted"], *_SHOWN)
     about = f"{found.id} ({found.subsystem}): {found.change}; {found.workload}, in {found.unit}"
     source = ", ".join(f"{key} {text}" for key, text in found.source.items())
     parts = [about, f"Published ({source})\n{table(points)}", f"Unpatched profile\n{table(lines)}"]
-    show(
-        value,
-        "\n\n".join([*parts, f"Predicted from the unpatched side and other families\n{table(predicted)}"]),
-    )
+    parts.append(f"Predicted from the unpatched side and other families\n{predicted}")
+    show(value, "\n\n".join(parts))
 
 
 _SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "held")
@@ -321,7 +319,7 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
             f"Not scored, as `patched` is missing: {', '.join(unknown)}; --cases shows what is predicted"
         )
     if each:
-        parts.append(table([{key: row[key] for key in ("id", "kind", *_SHOWN)} for row in value["cases"]]))
+        parts.append(table(value["cases"], "id", "kind", *_SHOWN))
     return "\n\n".join(parts)
 
 

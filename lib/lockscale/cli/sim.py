@@ -20,6 +20,7 @@ from lockscale.cli.output import (
     thread_counts,
     threads_list,
     together,
+    warn,
 )
 from lockscale.errors import BadInput
 
@@ -87,7 +88,7 @@ def _written(file: Path, found: "Trace") -> tuple[dict[str, Any], str]:
 
     save_trace(found, file)
     if found.cut:
-        click.echo(f"warning: {found.cut}", err=True)
+        warn(found.cut)
     from_us, to_us, spans = found.from_ps / PS_PER_US, found.to_ps / PS_PER_US, len(found.spans)
     value = {"file": str(file), "from_us": from_us, "to_us": to_us, "spans": spans}
     line = f"{file}: {spans} spans, {from_us:g} to {to_us:g} us after the warm-up, simulated"
@@ -134,10 +135,9 @@ def sim(
     traced = trace and _traced(trace, model, counts[0], given, window, seed, operations)
     value = simulate_points(model, counts, given, replications=replications, operations=operations, seed=seed)
     if few := [n for n in counts if operations < FEW_EACH * n]:
-        click.echo(
-            f"warning: --operations {operations} are few for {max(few)} threads, and the rate is mostly that "
-            f"of how they begin and end: give {10 * FEW_EACH * max(few)} or more",
-            err=True,
+        warn(
+            f"--operations {operations} are few for {max(few)} threads, and the rate is mostly that of how "
+            f"they begin and end: give {10 * FEW_EACH * max(few)} or more"
         )
     rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]

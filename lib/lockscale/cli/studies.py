@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale study` (list, show, run, resume and keep) and `batch`, and `report` of a run."""
+"""`lockscale study` (list, show, run, resume and keep), `new study`, `batch`, and `report` of a run."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +26,7 @@ def study_list() -> None:
     found, damaged = loaded(list_studies(), load_study)
     columns = ("name", "question", "arms", "workload", "tables")
     rows = [{c: s.arm_names if c == "arms" else getattr(s, c) for c in columns} for s in found]
-    show(rows, table([{c: row[c] for c in ("name", "workload", "question")} for row in rows]))
+    show(rows, table(rows, "name", "workload", "question"))
     if damaged:
         raise BadInput(damaged)
 
@@ -71,12 +71,7 @@ def study_status() -> None:
         {"run": r.id, "state": state_of(r), "measured": r.rows.is_file(), "changelog": r.changelog.is_file()}
         for r in list_runs()
     ]
-    show(
-        rows,
-        table([{name: row[name] for name in ("run", "state")} for row in rows])
-        if rows
-        else f"there is no run in {paths.RUNS}",
-    )
+    show(rows, table(rows, "run", "state") if rows else f"there is no run in {paths.RUNS}")
 
 
 @study.command("run")
@@ -146,6 +141,27 @@ def _show_run(run: Any) -> None:
     text = outcome(run)
     value = {"run": run.id, "path": str(run.folder), "changelog": text}
     show(value, f"{text}\nThe run is in {run.folder}")
+
+
+@click.group()
+def new() -> None:
+    """Create a study of your own."""
+
+
+@new.command("study")
+@click.argument("name")
+@as_json
+def new_study(name: str) -> None:
+    """Write a skeleton study: its file, an arm with the unmodified kernel, and one for your patches.
+
+    It is complete as written, so `lockscale study show NAME` works; README.md in the folder of its arms
+    says what to fill in.
+    """
+    from lockscale.studies.skeleton import write_study
+
+    written = write_study(name)
+    value = {"study": name, "file": str(written.file), "folder": str(written.folder)}
+    show(value, f"{written.file}\n{written.folder}\nThe next steps are in {written.folder / 'README.md'}")
 
 
 @click.command()

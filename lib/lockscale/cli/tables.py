@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """`lockscale audit`, `fit`, `compare`, `scoreboard` and `export`: what is asked of tables."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from lockscale.cli.completion import studies_and_tables, tables
-from lockscale.cli.output import as_json, named_numbers, show, together
+from lockscale.cli.output import as_json, named_numbers, show, together, warn
 from lockscale.errors import BadInput
 
 
@@ -79,7 +78,7 @@ def fit(
     if share and model is None:
         raise BadInput("--share names a parameter of one model: give --model too")
     found, warnings = fit_each_column(name, model, n_min=n_min, n_max=n_max, fixed=known, share=share)
-    _warn(warnings)
+    warn(*warnings)
     show([row for one in found for row in one.to_json()], "\n\n".join(map(str, found)))
 
 
@@ -94,7 +93,7 @@ def compare(name: str, n_min: int, n_max: int | None) -> None:
     from lockscale.fitting.table_fit import compare_each_column
 
     found, warnings = compare_each_column(name, n_min=n_min, n_max=n_max)
-    _warn(warnings)
+    warn(*warnings)
     rows = [row for column, ranked in found for row in ranked.to_json(column.table, column.name)]
     show(rows, "\n\n".join(f"{column}\n{ranked}" for column, ranked in found))
 
@@ -172,11 +171,6 @@ def _again(keep: bool) -> None:
     counts = counts_held(kept_counts())
     both = {"gains": [asdict(row) for row in rows], "counts": counts.to_dict("records")}
     show(both, again_text(rows, counts))
-
-
-def _warn(warnings: Sequence[str]) -> None:
-    for sentence in warnings:
-        click.echo(f"warning: {sentence}", err=True)
 
 
 FORMATS = "svg,pdf,html,txt,csv"

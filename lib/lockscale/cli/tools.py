@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lockscale.cli.completion import targets
-from lockscale.cli.output import as_json, show, table
+from lockscale.cli.output import as_json, show, table, warn
 from lockscale.errors import BadInput
 
 
@@ -62,8 +62,7 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
         found = parse_file(Path(file), tool, number).to_json()
     except BadInput as said:
         raise BadInput(f"{file_name(Path(file))}: {said}") from None
-    for warning in found["warnings"]:
-        click.echo(f"warning: {warning}", err=True)
+    warn(*found["warnings"])
     # as printed by the tool: a table's four digits would be a number that is not in the file
     rows = [
         {**row, "test": stack_text(row["test"].split(" < ")), "value": f"{row['value']:.12g}"}
