@@ -8,11 +8,11 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail, subject_of
 from lockscale.measure.compare_arms import boots_apart_pct, rate_repeats
-from lockscale.measure.rows import is_benchmark, where_measured
+from lockscale.measure.rows import where_measured
 from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.predicted_against_measured import judge_gains
-from lockscale.show.commit_text import wrapped
-from lockscale.show.protocol import machine_in_virtual_time, noise_of, rerun_command
+from lockscale.show.commit_text import Paragraph, begun, joined
+from lockscale.show.protocol import machine_in_virtual_time, noise_of, rerun_command, versions_of
 from lockscale.show.story import Story, open_story
 from lockscale.study.arms_of_a_text import base_of
 from lockscale.study.file import load_study
@@ -46,28 +46,23 @@ def what_was_measured(study_name: str, arm: str, run_name: str = "") -> str:
 
 def _measured(arm: str, story: Story) -> str:
     study, run = story.study, story.measured
-    if not run.rows.is_file() or arm == study.unpatched.name:
+    if not run.rows.is_file() or arm == study.unpatched.name or not story.is_benchmark:
         return ""
     provenance, rows = story.provenance, story.rows
-    if not is_benchmark(provenance["origin"]):
-        return ""
     judged = judge_gains(story.read_prediction() if run.prediction.is_file() else {}, rows)
     told = {int(str(one.threads)): one for one in judged[judged.arm == arm].itertuples()}
     gains = _gains(study, arm, rate_repeats(rows, study.operation), told)
     if not gains:
         return ""
-    said = [_of_what(study, provenance)]
+    said = [Paragraph(f"Rates {story.where}:", fixed=True), Paragraph(_of_what(study, provenance))]
     for one in gains:
-        said += [one.head, one.table]
-    said += noise_of(boots_apart_pct(rows, study, [arm, *(one.over for one in gains)]))
-    tables = [one.table for one in gains]
+        said += [Paragraph(one.head), Paragraph(one.table, fixed=True)]
+    said += map(Paragraph, noise_of(boots_apart_pct(rows, study, [arm, *(one.over for one in gains)])))
     if told and provenance.get("prediction"):
-        said.append(_when(study, provenance["prediction"]))
-    said += [one.text for one in machine_in_virtual_time(provenance)]
-    parts = [one if one in tables else "\n".join(wrapped(one)) for one in said]
+        said.append(Paragraph(_when(study, provenance["prediction"])))
+    said += [*machine_in_virtual_time(provenance), Paragraph("To repeat it:")]
     again = [rerun_command(study, provenance), f"lockscale patches export {study.name}/{arm} --format mbox"]
-    head = f"Rates {story.where}:"
-    return "\n\n".join([head, *parts, "To repeat it:", *(f"  {line}" for line in again)]) + "\n"
+    return joined([*said, *(Paragraph(f"  {line}", fixed=True) for line in again)])
 
 
 class _Gain(NamedTuple):
@@ -107,12 +102,10 @@ def _applies_to(study: Study, arm: str) -> str:
 
 
 def _of_what(study: Study, provenance: dict[str, Any]) -> str:
-    versions = sorted({kernel["version"] for kernel in provenance["kernels"].values()})
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
-    metric = study.metric[:1].upper() + study.metric[1:]
     return (
-        f"{metric}, measured {where_measured(provenance)}, {cpus} CPUs, Linux {', '.join(versions)}, means "
-        f"of the boots of each arm."
+        f"{begun(study.metric)}, measured {where_measured(provenance)}, {cpus} CPUs, Linux "
+        f"{versions_of(provenance['kernels'])}, means of the boots of each arm."
     )
 
 

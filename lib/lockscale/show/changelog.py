@@ -22,17 +22,18 @@ from lockscale.measure.compare_arms import (
     unit_of,
 )
 from lockscale.measure.count_calls import OBSERVE
-from lockscale.measure.rows import is_benchmark, rate_note, where_measured
+from lockscale.measure.rows import rate_note, where_measured
 from lockscale.show.commit_text import (
     Letter,
     Paragraph,
     as_text,
+    begun,
     below_of,
     cut_to,
     message_of,
     wrapped,
 )
-from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks
+from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks, versions_of
 from lockscale.show.story import Story
 from lockscale.study.arms_of_a_text import change_of, patches_between, subjects_of, submitted
 from lockscale.study.file import Study
@@ -50,17 +51,17 @@ ENOUGH_BOOTS = 3
 def measurement_of(story: Story) -> Measurement:
     """Of the story's unpatched and patched arm; rates of an emulated machine are not read at all."""
     rows, study = story.rows, story.study
-    sides = [study.unpatched.name, study.patched.name]
-    costs = {arm: function_costs(rows, arm, *most_extra(story.extra)) for arm in sides}
+    costs = {arm: function_costs(rows, arm, *most_extra(story.extra)) for arm in study.sides}
     compared, apart, others = None, None, None
-    if is_benchmark(story.provenance["origin"]):
-        compared, apart = story.compared, boots_apart_pct(rows, study, sides)
-        others = compared[~compared.arm.isin(sides)]
+    if story.is_benchmark:
+        compared, apart = story.compared, boots_apart_pct(rows, study, study.sides)
+        others = compared[~compared.arm.isin(study.sides)]
         compared = compared[compared.arm == study.patched.name].reset_index(drop=True)
     proof = proof_of(rows, study)
-    counts = rows[rows.tool == (ftrace_cost.TOOL if proof == study.called_function else OBSERVE)]
+    is_profiled = proof == study.called_function
+    counts = rows[rows.tool == (ftrace_cost.TOOL if is_profiled else OBSERVE)]
     twice = counts[(counts.pair == "aa") & (counts.arm == study.patched.name)]
-    builds = sorted({*counts[counts.arm.isin(sides)].build_id}) if proof != study.called_function else []
+    builds = [] if is_profiled else sorted({*counts[counts.arm.isin(study.sides)].build_id})
     return Measurement(
         story.provenance, story.extra, _counter(study, proof), compared, costs, story.read_prediction(),
         apart,
@@ -97,24 +98,17 @@ def letter(study: Study, found: Measurement) -> Letter:
 
 def _measured(study: Study, found: Measurement) -> str:
     """One sentence: what the table is of, on which machine, on which kernel, from how many boots."""
-    where, kernels = where_measured(found.provenance), found.provenance["kernels"].values()
-    linux = f"Linux {', '.join(sorted({kernel['version'] for kernel in kernels}))}"
+    where, linux = where_measured(found.provenance), versions_of(found.provenance["kernels"])
     points = _points(found)
     cpus = ", ".join(f"{one:g} CPUs" for one in sorted(points.cpus.unique()))
     boots = f"{boots_of(found)} interleaved boots per arm"
-    what = found.counter
     if found.compared is None:
-        return f"{_begun(what)}, counted {where}, {cpus}, {linux}, {boots}:"
-    what = f"{_begun(study.metric)}{rate_note(found.compared)}"
+        return f"{begun(found.counter)}, counted {where}, {cpus}, Linux {linux}, {boots}:"
+    what = f"{begun(study.metric)}{rate_note(found.compared)}"
     machine = f"prices of {found.provenance['target']['name']}.yaml"
     if found.provenance["origin"] != "virtual":
         machine = found.provenance["host"]["cpu_model"]
-    return f"{what}, measured {where}, {cpus}, {machine}, {linux}, {boots}:"
-
-
-def _begun(words: str) -> str:
-    """As a sentence begins; the name of a function keeps its letters."""
-    return words if "()" in words else words[:1].upper() + words[1:]
+    return f"{what}, measured {where}, {cpus}, {machine}, Linux {linux}, {boots}:"
 
 
 def _points(found: Measurement) -> pd.DataFrame:

@@ -4,6 +4,7 @@
 import re
 import textwrap
 import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from lockscale.errors import RunFailed
@@ -51,14 +52,15 @@ def as_text(letter: Letter) -> str:
 
 
 def message_of(letter: Letter) -> str:
-    return held(_joined(letter.message))
+    return held(joined(letter.message))
 
 
 def below_of(letter: Letter) -> str:
-    return held(_joined(letter.below))
+    return held(joined(letter.below))
 
 
-def _joined(blocks: list[Paragraph]) -> str:
+def joined(blocks: Iterable[Paragraph]) -> str:
+    """One below the other, an empty line between them."""
     parts = [one.text if one.fixed else "\n".join(wrapped(one.text)) for one in blocks]
     return "\n\n".join(parts) + "\n"
 
@@ -93,6 +95,11 @@ def plain(text: str) -> str:
     bare = "".join(one for one in decomposed if not unicodedata.combining(one))
     readable = "".join(one if one.isprintable() or one in "\t\n\r" else "?" for one in bare)
     return readable.encode("ascii", "replace").decode()
+
+
+def begun(words: str) -> str:
+    """As a sentence begins; the name of a function keeps its letters."""
+    return words if "()" in words else words[:1].upper() + words[1:]
 
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`_(])")

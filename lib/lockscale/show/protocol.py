@@ -3,7 +3,7 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,7 +12,7 @@ from lockscale.kernels.mail import COLUMNS
 from lockscale.measure.compare_arms import most_extra
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, rate_note, where_measured
-from lockscale.show.commit_text import Paragraph, plain
+from lockscale.show.commit_text import Paragraph, begun, plain
 from lockscale.show.undecided import least_known
 from lockscale.study.file import Study
 from lockscale.tables import describe
@@ -89,11 +89,8 @@ def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
 
 def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph]:
     provenance = measured.provenance
-    kernels = {arm: provenance["kernels"][arm] for arm in _sides(study)}
-
-    def of_both(field: str) -> str:
-        return ", ".join(sorted({kernel[field] for kernel in kernels.values()}))
-
+    kernels = {arm: provenance["kernels"][arm] for arm in study.sides}
+    spin_locks = ", ".join(sorted({kernel["spin_lock"] for kernel in kernels.values()}))
     host, found = provenance["host"], _as_found(study, provenance)
     tool = next(iter(found.values()))
     with_aa = measured.in_aa and _has_counts(measured)
@@ -105,7 +102,7 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
         "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are not a benchmark"
     )
     lines = [
-        *_wrap(f"Kernel: {of_both('version')}, {of_both('spin_lock')} spin locks, with their build-ids:"),
+        *_wrap(f"Kernel: {versions_of(kernels)}, {spin_locks} spin locks, with their build-ids:"),
         # in brackets, or checkpatch takes it for a commit that is not described
         *(f"  {arm:<15} [{kernel['build_id']}]" for arm, kernel in kernels.items()),
         *_lines_of("mkfs", {arm: one["file_system"]["mkfs_line"] for arm, one in found.items()}),
@@ -128,6 +125,11 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
     ]
 
 
+def versions_of(kernels: Mapping[str, dict[str, Any]]) -> str:
+    """Of Linux, each once."""
+    return ", ".join(sorted({kernel["version"] for kernel in kernels.values()}))
+
+
 def made_of(system: dict[str, Any]) -> str:
     """What mkfs made that decides a result, such as the number of groups; `system` of a provenance."""
     facts = system.get("facts") or {name: system[name] for name in FACTS if name in system}
@@ -146,15 +148,11 @@ def disk_mib(provenance: dict[str, Any]) -> int | None:
     return max(asked, size_mib) if size_mib else None
 
 
-def _sides(study: Study) -> list[str]:
-    return [study.unpatched.name, study.patched.name]
-
-
 def _as_found(study: Study, provenance: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Arm -> what its first step found, as `001-aa0-ARM-4cpu`; one of any arm where none says its arm."""
     steps = provenance["as_found"]
     found: dict[str, dict[str, Any]] = {}
-    for arm in _sides(study):
+    for arm in study.sides:
         of_arm = re.compile(rf"\d+-\w+-{re.escape(arm)}-\d+cpu")
         first = next((step for step in steps if of_arm.fullmatch(step)), None)
         found |= {arm: steps[first]} if first else {}
@@ -233,7 +231,7 @@ def marked(change: str, significant: bool) -> str:
 
 def _counts(study: Study, found: Measurement) -> list[Paragraph]:
     extra, counter = found.extra, found.counter
-    unpatched, patched = _sides(study)
+    unpatched, patched = study.sides
     lines = ["cpus procs unpatched   patched     extra [     low,     high]   spread"]
     row: Any
     for row in extra.rename(columns={unpatched: "before", patched: "after"}).itertuples():
@@ -260,9 +258,8 @@ TEST = "significant at 5% over all rows (Student's t of the blocks' gaps, Holm)"
 def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | None) -> list[Paragraph]:
     if compared is None:
         return []
-    metric = study.metric[:1].upper() + study.metric[1:]
     both = compared.rename(columns={"unpatched": "before", "value": "after"})
-    head = f"{metric}{rate_note(compared)} {where_measured(provenance)} (*: {TEST}):"
+    head = f"{begun(study.metric)}{rate_note(compared)} {where_measured(provenance)} (*: {TEST}):"
     known = least_known(compared)
     return [*_table(head, _changes(study, both, decimals=0)), *([Paragraph(known)] if known else [])]
 
@@ -306,7 +303,7 @@ def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str, benchmark: 
         ]
         lines = cost_table(rows).rstrip("\n").split("\n")
         found += _table(f"Function cost of {arm} (measured {point}, profiler on{note}):", lines)
-    unpatched, patched = _sides(study)
+    unpatched, patched = study.sides
     if benchmark and {unpatched, patched} <= costs.keys():
         head = f"The same averages before ({unpatched}) and after ({patched}), in microseconds:"
         found += _table(head, _before_after(costs[unpatched], costs[patched]))

@@ -22,7 +22,7 @@ from lockscale.measure.count_calls import (
 )
 from lockscale.measure.first_rates import measure_first_arm, read_first_rates
 from lockscale.measure.profiling import folded_stacks
-from lockscale.measure.rows import read_rows, where_measured
+from lockscale.measure.rows import is_benchmark, read_rows, where_measured
 from lockscale.measure.run import run_plan
 from lockscale.measure.run_folder import (
     Run,
@@ -111,6 +111,11 @@ class Story:
     def where(self) -> str:
         """Where the rows were measured, for instance "in QEMU (tcg)"."""
         return where_measured(self.provenance)
+
+    @property
+    def is_benchmark(self) -> bool:
+        """Whether the run's rates count: those of an emulated machine are none."""
+        return is_benchmark(self.provenance["origin"])
 
     def kernels(self, target: str) -> dict[str, dict[str, Any]]:
         """Arm -> what is known of its kernel: built for a guest, or as the run that is read had it.

@@ -138,6 +138,11 @@ class Study(Strict):
         return next(arm for arm in self.arms if arm.role == "patched")
 
     @property
+    def sides(self) -> tuple[str, str]:
+        """The names of both."""
+        return self.unpatched.name, self.patched.name
+
+    @property
     def checked_arms(self) -> list[str]:
         """The arms, and the series that only arms of another name have: what counters can compare."""
         return list(dict.fromkeys([*self.arm_names, *(arm.series for arm in self.arms if arm.series)]))

@@ -15,7 +15,6 @@ from lockscale.measure.compare_arms import (
     unit_of,
 )
 from lockscale.measure.profiling import lock_waits_of
-from lockscale.measure.rows import is_benchmark
 from lockscale.measure.steadiness import steady_lines
 from lockscale.measure.where_time_went import gains_at_price_ends
 from lockscale.predict.predicted_against_measured import (
@@ -64,7 +63,7 @@ def sections_of(story: Story) -> list[ReportSection]:
 def _headlines(story: Story) -> Iterator[ReportText]:
     rows, study, prediction = story.rows, story.study, story.read_prediction()
     worth = ""
-    if is_benchmark(story.provenance["origin"]):
+    if story.is_benchmark:
         yield ReportText(_gain(story))
     else:
         worth = ". The counts are the proof; the rates are not a benchmark"
@@ -73,7 +72,7 @@ def _headlines(story: Story) -> Iterator[ReportText]:
     yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
-        fit_rates(rows, study, fullest_guest(rows)) if is_benchmark(story.provenance["origin"]) else None,
+        fit_rates(rows, study, fullest_guest(rows)) if story.is_benchmark else None,
         judge_bounds(prediction, counter, story.extra),
         judge_counters(prediction, rows, study),
         judge_rates(prediction, rows),
@@ -122,23 +121,18 @@ def _figures(story: Story) -> Iterator[ReportFigure]:
         elsewhere = "" if one.run in ("", story.measured.id) else f"; of run {one.run}, not of this one"
         yield ReportFigure.of(one.stem, one.figure, elsewhere)
     most = most_extra(story.extra)
-    costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
+    costs = [function_costs(story.rows, arm, *most) for arm in story.study.sides]
     if all(map(len, costs)):
         says = f"measured {story.where}, profiled; {most[0]} CPUs, {most[1]} processes"
-        drawn = function_shares(costs[0], costs[1], _sides(story), says)
+        drawn = function_shares(costs[0], costs[1], story.study.sides, says)
         yield ReportFigure.of(f"{story.study.name}-costs", drawn)
-
-
-def _sides(story: Story) -> tuple[str, str]:
-    return story.study.unpatched.name, story.study.patched.name
 
 
 def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     rows, study, timed = story.rows, story.study, rates_in_words(story)
     counter = proof_of(rows, study)
     counts = counted_arms(rows, study)
-    timing = is_benchmark(story.provenance["origin"])
-    if timing:
+    if story.is_benchmark:
         yield ReportTable(
             f"Rates of all processes, {study.metric}", timed, _only(story.compared, RATES),
             f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: "
@@ -151,7 +145,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         _only(counts[counts.counter == counter], COUNTS), "Rank-based intervals, each row by itself.",
     )  # fmt: skip
     most = most_extra(story.extra)
-    waits = lock_waits_of(rows, _sides(story), *most).groupby("arm", sort=False)
+    waits = lock_waits_of(rows, story.study.sides, *most).groupby("arm", sort=False)
     yield from _unless_empty(
         f"Longest waits for locks, {most[0]} CPUs, {most[1]} processes", timed,
         waits.head(LONGEST_WAITS).drop(columns="origin"),
@@ -159,7 +153,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     yield from _unless_empty(
         "The patch's gain with each price at the ends of its range", timed, gains_at_price_ends(rows, study)
     )
-    if not timing:
+    if not story.is_benchmark:
         yield ReportText("Rates of this machine are not a benchmark: they are in rows.csv alone.")
         return
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])

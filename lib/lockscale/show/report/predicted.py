@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.measure.compare_arms import proof_of
-from lockscale.measure.rows import is_benchmark, origin_in_words
+from lockscale.measure.rows import origin_in_words
 from lockscale.predict.predicted_against_measured import (
     judge_bounds,
     judge_counters,
@@ -59,7 +59,7 @@ def counts_in_words(story: Story) -> str:
 
 def rates_in_words(story: Story) -> str:
     """The origin of rates and times, with what they are worth."""
-    worth = "" if is_benchmark(story.provenance["origin"]) else "; not a benchmark"
+    worth = "" if story.is_benchmark else "; not a benchmark"
     return f"measured {story.where}{worth}"
 
 
