@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from lockscale.show.explore.setting import LOCK_KINDS, REPLICATIONS
 from lockscale.show.explore.view import PER_CONTAINER, View, published_points
-from lockscale.show.figures.template import COLOURS, MARKERS, PAGE_PX, panels, style
+from lockscale.show.figures.template import COLOURS, PAGE_PX, open_mark, panels, style
 from lockscale.show.timeline import COLOUR
 from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_NS, PS_PER_US
@@ -198,9 +198,4 @@ def _pale(colour: str) -> str:
 
 
 def _open(k: int) -> Data:
-    return {
-        "color": COLOURS[k],
-        "symbol": f"{MARKERS[k % len(MARKERS)]}-open",
-        "size": 13,
-        "line": {"width": 2},
-    }
+    return {**open_mark(style(k)["marker"]), "size": 13}

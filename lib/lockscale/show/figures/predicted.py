@@ -10,12 +10,12 @@ from lockscale.show.figures.template import (
     log_rates,
     log_ticks,
     name_log_axes,
+    open_mark,
     style,
     thread_axis,
 )
 
 PER_ARM_PX, FRAME_PX = 40, 230
-OPEN = {"size": 14, "line": {"width": 2}}
 
 
 def predicted_line(judged: pd.DataFrame) -> go.Figure:
@@ -51,10 +51,10 @@ def most_threads(judged: pd.DataFrame) -> pd.DataFrame:
     return last.reset_index(drop=True)
 
 
-def _look(k: int, open_mark: str = "") -> dict[str, object]:
-    marker: dict[str, object] = dict(style(k)["marker"])  # type: ignore[call-overload]
-    marker |= {"symbol": f"{marker['symbol']}{open_mark}", "size": 12, "line": {"width": 2}}
-    return {"orientation": "h", "marker": marker}
+def _look(k: int, ending: str = "") -> dict[str, object]:
+    marker = style(k)["marker"]
+    more = {"symbol": f"{marker['symbol']}{ending}", "size": 12, "line": {"width": 2}}
+    return {"orientation": "h", "marker": marker | more}
 
 
 def prediction_figure(rows: pd.DataFrame, known: str, says: str, y: str) -> go.Figure:
@@ -66,15 +66,14 @@ def prediction_figure(rows: pd.DataFrame, known: str, says: str, y: str) -> go.F
     drawn = figure(f"Predicted and {known}", says, "processes", y)
     for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
         look, marks = style(k), here.dropna(subset=[known])
-        marker: dict[str, object] = dict(look["marker"])  # type: ignore[call-overload]
         drawn.add_scatter(
             x=here.threads, y=here.predicted, error_y=error_bars(here.predicted, here.low, here.high),
             name=f"{arm}, predicted", mode="lines+markers", **look,
         )  # fmt: skip
-        marker |= {"symbol": f"{marker['symbol']}-open", **OPEN}
         drawn.add_scatter(
-            x=marks.threads, y=marks[known], name=f"{arm}, {known}", mode="markers", marker=marker
-        )
+            x=marks.threads, y=marks[known], name=f"{arm}, {known}", mode="markers",
+            marker=open_mark(look["marker"]),
+        )  # fmt: skip
     thread_axis(drawn, rows.threads)
     values = pd.concat([rows[name].dropna().astype(float) for name in ("predicted", "low", "high", known)])
     above = values[values > 0]

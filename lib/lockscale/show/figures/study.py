@@ -18,11 +18,13 @@ from lockscale.show.figures.template import (
     PAGE_PX,
     TASKS,
     WIDTH_PX,
+    Look,
     Numbers,
     error_bars,
     figure,
     log_rates,
     name_log_axes,
+    open_mark,
     panels,
     style,
     thread_axis,
@@ -33,7 +35,6 @@ from lockscale.studies.registry import study_parts
 from lockscale.study.file import Study
 from lockscale.study.tables import StudyTable
 
-OPEN_MARK = {"size": 14, "line": {"width": 2}}
 APART = 1.5
 LEGEND_LETTERS = 55
 """As many fit on a line of a legend."""
@@ -69,8 +70,7 @@ def table_beside_simulated(
             if (several := curve[curve.apart]).size:
                 _dots(drawn, several.threads, several.runs, _style(k), name=f"{arm}, single runs")
         if len(marks):
-            marker = {**_style(k)["marker"], **OPEN_MARK}
-            marker["symbol"] = f"{marker['symbol'].removesuffix('-open')}-open"  # the line's, for grey print
+            marker = open_mark(_style(k)["marker"])  # the line's, for grey print
             said = f"{arm}, {origin_in_words(marks.origin.iloc[0])}"
             apart = "<br>" if len(said) + len(table.name) > LEGEND_LETTERS else " "
             name = f"{said}{apart}({table.name})" if table.path else said
@@ -132,7 +132,7 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
         if arm.empty:
             continue
         label = [f"{n}<br>on {c}" for c, n in zip(arm.cpus, arm.threads, strict=True)]
-        bars, marker = error_bars(arm.change, arm.low, arm.high), dict(_style(k)["marker"])
+        bars, marker = error_bars(arm.change, arm.low, arm.high), _style(k)["marker"]
         filled = marker["symbol"].removesuffix("-open")
         marker["symbol"] = [filled if sure else f"{filled}-open" for sure in arm.significant]
         drawn.add_scatter(
@@ -173,7 +173,7 @@ def function_shares(
     return drawn.update_yaxes(autorange="reversed", automargin=True)
 
 
-def _dots(drawn: go.Figure, threads: Numbers, several: "pd.Series[str]", look: Any, **place: Any) -> None:
+def _dots(drawn: go.Figure, threads: Numbers, several: "pd.Series[str]", look: Look, **place: Any) -> None:
     """One small dot for each number of `several`, which are texts of numbers."""
     found = [(n, float(rate)) for n, text in zip(threads, several, strict=True) for rate in text.split()]
     x, y = ([pair[k] for pair in found] for k in (0, 1))
@@ -201,14 +201,13 @@ def _first(words: "pd.Series[str]", before: str = "; ") -> str:
     return f"{before}{found}" if found else ""
 
 
-def _style(k: int) -> dict[str, Any]:
+def _style(k: int) -> Look:
     """The k-th of up to twelve arms: from the seventh on the colours come again, with open marks."""
-    one: dict[str, Any] = dict(style(k))
+    look = style(k)
     if k >= len(COLOURS):
-        other: Any = style(k + len(COLOURS) // 2)["line"]
-        one["line"] = {**one["line"], "dash": other["dash"]}
-        one["marker"] = {**one["marker"], "symbol": f"{one['marker']['symbol']}-open"}
-    return one
+        look["line"]["dash"] = style(k + len(COLOURS) // 2)["line"]["dash"]
+        look["marker"]["symbol"] += "-open"
+    return look
 
 
 COLUMNS = 2

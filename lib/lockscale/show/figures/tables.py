@@ -112,7 +112,7 @@ def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
     arm = str(frame.arm.iloc[0])
     drawn.add_bar(
         y=rows.function, x=rows.total_us / 1e6, orientation="h", name=arm, text=text,
-        marker_color=style(0)["line"]["color"], textposition="outside", cliponaxis=False,  # type: ignore[index]
+        marker_color=style(0)["line"]["color"], textposition="outside", cliponaxis=False,
     )  # fmt: skip
     drawn.update_xaxes(range=[0, 2 * float(rows.total_us.max()) / 1e6])
     return drawn.update_yaxes(autorange="reversed").update_layout(height=140 + 26 * len(rows))

@@ -106,13 +106,22 @@ def band(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> dic
     return {**outline, "fill": "toself", "mode": "none", "fillcolor": "rgba(0,114,178,0.18)"}
 
 
-def style(k: int) -> dict[str, object]:
+Look: TypeAlias = dict[str, dict[str, Any]]
+
+
+def style(k: int) -> Look:
     """Colour, marker and dash of the k-th series; from the seventh on colours come again with other marks."""
     colour, look = COLOURS[k % 6], (k + k // 6) % 6
     return {
         "line": {"color": colour, "dash": DASHES[look], "width": 2},
         "marker": {"color": colour, "symbol": MARKERS[look], "size": 9},
     }
+
+
+def open_mark(marker: dict[str, Any]) -> dict[str, Any]:
+    """The same marker as a large outline: of what is known beside what is simulated or predicted."""
+    symbol = f"{marker['symbol'].removesuffix('-open')}-open"
+    return {**marker, "symbol": symbol, "size": 14, "line": {"width": 2}}
 
 
 def room_for_legend(drawn: go.Figure) -> go.Figure:
