@@ -5,8 +5,7 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail, subject_of
-from lockscale.study.arms import Arm
-from lockscale.study.study import Study
+from lockscale.study.study import Arm, Study
 
 SUBMITTED = ("patched", "proposed")
 """Roles of arms whose patches are meant for a list; the others are only measured beside them."""

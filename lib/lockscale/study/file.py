@@ -7,10 +7,9 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, near
 from lockscale.kernels.series import Series, has_series, read_series
-from lockscale.study.arms import Arm
 from lockscale.study.mistakes import checked, place_in, read_names, short
 from lockscale.study.parameters import RENAMED, GuestPoints, Parameters, ProfilerName
-from lockscale.study.study import Constant, Study
+from lockscale.study.study import Arm, Constant, Study
 from lockscale.study.target_file import (
     LocalTarget,
     ManycoreTarget,

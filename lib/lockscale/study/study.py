@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A study as a typed model; what it does not know is refused.
+"""A study as a typed model, and an arm of it; what they do not know is refused.
 
 A study's file says all of it but the patches: those lie in kernel-patches/<study>/<arm>/, in `series`.
 """
@@ -11,7 +11,6 @@ import pydantic
 from lockscale.errors import BadInput, near
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, read_series
-from lockscale.study.arms import Arm, Feature, MkfsWord, with_two_sides
 from lockscale.study.checks import CheckLoad, Counter, MountOption, Text, refuse_unknown
 from lockscale.study.parameters import Function, Parameters
 from lockscale.study.target_file import Name
@@ -45,6 +44,12 @@ TableName = Annotated[
     ),
 ]
 
+# Nothing of them reaches a command line as a path, a second option or a control character.
+MkfsWord = Annotated[
+    str,
+    spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O, no path: the target has the disk"),
+]
+Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
 DiskSize = Annotated[int, pydantic.Field(ge=64, le=1 << 20, strict=True)]
 
@@ -52,6 +57,45 @@ DiskSize = Annotated[int, pydantic.Field(ge=64, le=1 << 20, strict=True)]
 def _left_out(value: object) -> bool:
     """Not among what a study is known by, so that those without it are known as before."""
     return not value
+
+
+class Arm(Strict):
+    """A kernel with its file system's options, and its model.
+
+    role: `unpatched` and `patched` are the two sides that are compared; the patches of a `proposed` one are
+    meant for a list, too; a `variant`, whoever wrote it, is only measured beside them, and a `bound` is what
+    no real kernel can do. series: the folder whose patches are this arm's, by default its own. mkfs to knobs:
+    in addition to the study's; knobs are files of the file system's folder in sysfs. model: by default the
+    study's. simulated: false where no model knows the arm. change: what it changes, as a commit message says
+    it; where it is left out, the subjects of its patches.
+    """
+
+    name: Name
+    role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
+    change: Text = ""
+    series: Name | None = None
+    mkfs: list[MkfsWord] = []
+    mkfs_asserts: list[Feature] = []
+    mount: list[MountOption] = []
+    knobs: dict[Name, Annotated[int, pydantic.Field(ge=-(2**63), lt=2**64)]] = {}
+    model: Name | None = None
+    model_parameters: dict[str, bool | float] = {}
+    simulated: pydantic.StrictBool = True
+
+    @property
+    def options(self) -> Options:
+        """What it adds to the study's own."""
+        return Options(mkfs=self.mkfs, mkfs_asserts=self.mkfs_asserts, mount=self.mount, knobs=self.knobs)
+
+
+def _with_two_sides(arms: list[Arm]) -> list[Arm]:
+    """The arms, whose names differ and which hold both sides of a patch; ValueError is pydantic's."""
+    names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
+    if len(set(names)) < len(names):
+        raise ValueError("two arms have the same name")
+    if not {"unpatched", "patched"} <= roles:
+        raise ValueError("an arm of role unpatched and one of role patched are needed")
+    return arms
 
 
 class Constant(Strict):
@@ -95,7 +139,9 @@ class Study(Strict):
     own_lines: list[Function] = []
     replaced: list[Function] = pydantic.Field(default=[], exclude_if=_left_out)
     model: Name
-    arms: Annotated[list[Arm], pydantic.Field(min_length=2, max_length=1000)]
+    arms: Annotated[
+        list[Arm], pydantic.Field(min_length=2, max_length=1000), pydantic.AfterValidator(_with_two_sides)
+    ]
     filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
     mkfs: list[MkfsWord]
     mount: list[MountOption]
@@ -105,11 +151,6 @@ class Study(Strict):
     counters: list[Counter] = []
     calls_without_retry: Constant | None = None
     parameters: Parameters
-
-    @pydantic.field_validator("arms")
-    @classmethod
-    def _two_sides(cls, arms: list[Arm]) -> list[Arm]:
-        return with_two_sides(arms)
 
     @pydantic.model_validator(mode="after")
     def _counters_of_its_arms(self) -> "Study":
@@ -200,7 +241,7 @@ class Study(Strict):
         for name in names:
             self.arm(name)
         try:
-            kept = with_two_sides([arm for arm in self.arms if arm.name in names or not names])
+            kept = _with_two_sides([arm for arm in self.arms if arm.name in names or not names])
         except ValueError as error:
             raise BadInput(str(error)) from None
         return self.model_copy(update={"arms": kept})
