@@ -3,11 +3,10 @@
 
 The model's times are calibrated to one goal for all and to one for each file (sim/models/group_goals.py);
 which writers then meet at a goal is arithmetic on inode numbers. What a meeting costs is the model's word.
+Files are in flex groups of their own, the first of each; rates are those of one container.
 """
 
-from collections.abc import Mapping
-
-from lockscale.predict.answer import Answer, Open
+from lockscale.predict.answer import Open
 from lockscale.studies.group_trylock_tables import TABLE
 from lockscale.studies.hooks import StudyParts
 from lockscale.studies.simulated_gains import SimulatedGains
@@ -37,10 +36,4 @@ GAINS = SimulatedGains(
     worth_at=16,  # where the journal does not yet hide what goals cost
 )
 
-
-def whatif(given: Mapping[str, float]) -> Answer:
-    """Of files in flex groups of their own, the first of each; rates of one container."""
-    return GAINS.answer()
-
-
-STUDY = StudyParts(name=GAINS.study_name, order=6, whatif=whatif)
+STUDY = StudyParts(name=GAINS.study_name, order=6, whatif=GAINS.whatif)

@@ -113,9 +113,8 @@ def guests(study: Study) -> GuestCase:
 def _extents(counts: Mapping[str, float]) -> dict[str, object]:
     """Of a file: an allocation takes a group's lock twice, and what is beyond frees an extent each."""
     beyond = counts.get("acquisitions:&bgl->locks[i].lock", ALLOCATE_HOLDS) - ALLOCATE_HOLDS
-    from lockscale.sim.models.group_goals import (
-        APPENDS,  # with the compiler, which a list of studies waits not for
-    )
+    # with the compiler, which a list of studies waits not for
+    from lockscale.sim.models.group_goals import APPENDS
 
     return {"file_extents": min(max(1.0, beyond * APPENDS), float(APPENDS))}
 

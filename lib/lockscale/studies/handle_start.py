@@ -4,11 +4,10 @@
 With a goal for each file S3's 64 containers do 1.49 million fallocates a second, 671 ns for each one: six
 visits of one line at 112 ns. Which of a handle's operations are visits of their own is open, and tells its
 arms apart: with one visit for what lies side by side, t_handle_count costs nothing and t_expires a third.
+An operation is a truncate of a file of its own, three handles; rates are those of one process.
 """
 
-from collections.abc import Mapping
-
-from lockscale.predict.answer import Answer, Open
+from lockscale.predict.answer import Open
 from lockscale.studies.group_trylock_tables import TABLE
 from lockscale.studies.hooks import StudyParts
 from lockscale.studies.simulated_gains import SimulatedGains
@@ -39,10 +38,4 @@ GAINS = SimulatedGains(
     worth_at=64,
 )
 
-
-def whatif(given: Mapping[str, float]) -> Answer:
-    """Truncates of a file each, three handles for one; rates of one process."""
-    return GAINS.answer()
-
-
-STUDY = StudyParts(name=GAINS.study_name, order=7, whatif=whatif)
+STUDY = StudyParts(name=GAINS.study_name, order=7, whatif=GAINS.whatif)

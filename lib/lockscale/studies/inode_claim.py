@@ -30,6 +30,7 @@ from lockscale.studies.hooks import Scene, StudyParts, simulated_arm, switches_o
 from lockscale.studies.inode_claim_costs import (
     ACCESS,
     COST,
+    NAME,
     THREADS,
     check,
     lost_claims,
@@ -39,7 +40,6 @@ from lockscale.studies.inode_claim_tables import CLAIMS, CREATE, FITTED, RATES
 from lockscale.study.file import Study, load_study
 from lockscale.tables.function_costs import Cost
 
-NAME = "inode-claim"
 BEFORE, UPSTREAM, OURS = "steal-retry", "search-locked", "claim-spread"
 
 NAIVE = (
@@ -146,11 +146,15 @@ def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
     low, high = (read.rate_per_s[1] * read.gain[0], read.rate_per_s[2] * read.gain[1])
     value = read.rate_per_s[0] * sum(read.gain) / 2
     # A claim spread over groups waits for no one; the cured lock's queue is all that it can save.
-    spread = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
     return [
         creates_per_s(arm, THREADS, value, (low, most), naive, read.rate_per_s[0])
-        for arm, most in ((UPSTREAM, high), (OURS, high * spread))
+        for arm, most in ((UPSTREAM, high), (OURS, high * _queue_of_cured(storms)))
     ]
+
+
+def _queue_of_cured(storms: list[Storm]) -> float:
+    """How many times as fast creates without retries would be without the group lock's queue, at most."""
+    return max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
 
 
 def _open(given: Mapping[str, float]) -> list[Open]:
@@ -169,7 +173,7 @@ def _open(given: Mapping[str, float]) -> list[Open]:
 
 
 def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[Idea]:
-    more = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
+    more = _queue_of_cured(storms)
     full = sorted(s.lock_is_full_at() for s in storms)
     return [
         idea_by_gain(

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from lockscale.fitting.column import published_columns
+from lockscale.fitting.column import Column, published_columns
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn
 from lockscale.fitting.simulated_model import Values as Free
 from lockscale.sim import Result
@@ -180,9 +180,13 @@ def journal_of_off_ns() -> dict[int, float]:
     A single thread is uncontended: its time is all elsewhere. The reference column is given, as in the paired
     laws, and none of these numbers is adjusted to the other columns.
     """
-    off = next(one for one in published_columns(STRESS) if one.name == "orphan-off threads / time")
+    off = _off_column()
     rates = dict(zip(off.threads.astype(int).tolist(), off.rates_per_s.tolist(), strict=True))
     return {n: _journal_ns(n, rate / rates[1]) if n > 1 else 0.0 for n, rate in rates.items()}
+
+
+def _off_column() -> Column:
+    return next(one for one in published_columns(STRESS) if one.name == "orphan-off threads / time")
 
 
 def _journal_ns(threads: int, speed_up: float) -> float:
@@ -218,7 +222,7 @@ def truncates(threads: int, free: Free) -> Free:
 
 def _in_unit_of_one(run: Result) -> float:
     """Rate in units of one thread's work, when one thread alone takes what it does in the table."""
-    off = next(one for one in published_columns(STRESS) if one.name == "orphan-off threads / time")
+    off = _off_column()
     return float(run.rate_per_s * ALONE_US / 1e6 * off.rates_per_s[off.threads == 1][0])
 
 

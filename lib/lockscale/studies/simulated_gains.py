@@ -62,7 +62,8 @@ class SimulatedGains:
     def before(self) -> str:
         return self.study.unpatched.name
 
-    def answer(self) -> Answer:
+    def whatif(self, given: Mapping[str, float]) -> Answer:
+        """Nothing is given: a study that has these gains takes no measurement."""
         rates = {n: self._rates(n) for n in THREADS}
         together = [n * rates[n][self.before][0] for n in THREADS]
         arms = [arm for arm in self.study.arm_names if arm != self.before]

@@ -28,7 +28,7 @@ from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
 from lockscale.studies.hooks import Scene, StudyParts, switches_of
 from lockscale.studies.inode_claim_costs import access_calls_a_create, calls_without_retry, lost_claims
-from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT
+from lockscale.studies.write_access_tables import ACCESS, CLAIMS, CREATE, FIVE_RUNS, SURVEY, WITH, WITHOUT
 from lockscale.study.file import Study
 from lockscale.tables import function_cost, published
 from lockscale.tables.function_costs import Cost
@@ -38,8 +38,6 @@ BEFORE, FAST = "slow-retry", "fast-retry"
 CURED = ("fast-search", "slow-search")
 BACKOFF = "timed-backoff"
 THREADS = 48
-RATES, FIVE_RUNS = "s2_mds_survey", "s2_five_runs"
-CREATE, ACCESS = "ldiskfs_create_inode", "jbd2_journal_get_write_access"
 GIVEN = {"contended_us": "the group lock's time for one attempt when many wait for it"}
 
 CHEAP_ACCESS_NS = 430.0  # get_write_access in the table of the fast arm
@@ -91,7 +89,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
 
 
 def _read(unpatched: UnpatchedColumns) -> _Read:
-    rate = unpatched.repeats(RATES, "create_rate")[0]
+    rate = unpatched.repeats(SURVEY, "create_rate")[0]
     five = unpatched.repeats(FIVE_RUNS, "create_rate")
     noise = (sum(five) / len(five)) / rate  # the same arm twice, perhaps on one machine
     costs = unpatched.costs(WITHOUT)
@@ -199,14 +197,14 @@ def _ideas(predictions: list[Predicted], base_per_s: float) -> list[Idea]:
 
 def published_figures() -> list[Column]:
     """Rate, get_write_access calls a create, and the mean time of create_inode, of both arms."""
-    rates = published(RATES).query("statistic == 'overall'").set_index("arm").value
+    rates = published(SURVEY).query("statistic == 'overall'").set_index("arm").value
     found = []
     for arm, table in ((BEFORE, WITHOUT), (FAST, WITH)):
         cost = function_cost(table).set_index("function")
         creates = cost["count"][CREATE]
         calls = cost["count"][ACCESS] / creates
         found += [
-            figures(RATES, f"{arm} create_rate", THREADS, [rates[arm]], "ops/s"),
+            figures(SURVEY, f"{arm} create_rate", THREADS, [rates[arm]], "ops/s"),
             figures(table, f"{arm} {ACCESS}", THREADS, [calls], "calls/create"),
             figures(table, f"{arm} {CREATE}", THREADS, [cost.avg_us[CREATE]], "us/call"),
         ]
@@ -241,7 +239,7 @@ def _arms() -> dict[str, SimulatedColumn]:
 
 
 FITTED = Simulated(
-    RATES,
+    SURVEY,
     "write_access",
     {
         "elsewhere_us": (50, 150),
@@ -265,7 +263,7 @@ def scenes(study: Study) -> tuple[Scene, ...]:
             arms=switches_of(study, BEFORE, FAST, "slow-search", "fast-search"),
             patch=(BEFORE, FAST),
             lock="group lock",
-            table=RATES,
+            table=SURVEY,
             metric="create_rate",
             statistic="overall",
             threads=THREADS,

@@ -34,7 +34,7 @@ from lockscale.tables.function_costs import (
 
 SURVEY, FIVE_RUNS = "s2_mds_survey", "s2_five_runs"
 WITHOUT, WITH = "s2_function_cost_without", "s2_function_cost_with"
-_CREATE, _SPIN, _ACCESS = "ldiskfs_create_inode", "_raw_spin_lock", "jbd2_journal_get_write_access"
+CREATE, _SPIN, ACCESS = "ldiskfs_create_inode", "_raw_spin_lock", "jbd2_journal_get_write_access"
 
 
 def _threads() -> int:
@@ -153,21 +153,19 @@ class Both(NamedTuple):
 
     def a_create(self, function: str) -> tuple[float, float]:
         """Calls a create, without and with the patch."""
-        before, after = (table[function].calls / table[_CREATE].calls for table in self)
+        before, after = (table[function].calls / table[CREATE].calls for table in self)
         return before, after
 
     def others(self) -> list[str]:
         """The functions of both tables that no retry calls."""
-        return [
-            name for name in self.patched if name in self.without and name not in (_CREATE, _SPIN, _ACCESS)
-        ]
+        return [name for name in self.patched if name in self.without and name not in (CREATE, _SPIN, ACCESS)]
 
 
 def access_is_cheaper(both: Both) -> AuditRow:
     """What the patch did to get_write_access: its two jbd2 changes are of that function (17fe3c192e)."""
-    before, after = (cost.total_us / cost.calls for cost in both.pair(_ACCESS))
+    before, after = (cost.total_us / cost.calls for cost in both.pair(ACCESS))
     ratio = before / after
-    claim = f"the patch makes {_ACCESS} cheaper"
+    claim = f"the patch makes {ACCESS} cheaper"
     note = f"our check of the table; time per call, {before:.2f} us without and {after:.2f} us with the patch"
     return row(WITH, claim, 1.0, ratio, "x", judged(ratio > 1), note)
 
@@ -175,11 +173,11 @@ def access_is_cheaper(both: Both) -> AuditRow:
 def added_time_is_spinning(both: Both) -> AuditRow:
     """The comment: the regression is 'beoucse of a lot of _raw_spin_lock() calls'."""
     spin_us, create_us = (
-        after.total_us - before.total_us for before, after in (both.pair(_SPIN), both.pair(_CREATE))
+        after.total_us - before.total_us for before, after in (both.pair(_SPIN), both.pair(CREATE))
     )
     share_pct = 100 * spin_us / create_us
     note = (
-        f"added time in {_SPIN} / added time in {_CREATE}; above 100% since {_ACCESS} gave time back, "
+        f"added time in {_SPIN} / added time in {CREATE}; above 100% since {ACCESS} gave time back, "
         "or where other functions spin"
     )
     claim = f"creates are slower because of {_SPIN}"
@@ -201,7 +199,7 @@ def more_calls_cost_more(both: Both) -> AuditRow:
 
 def attempts(both: Both) -> AuditRow:
     """Retries: get_write_access calls beyond those of the other table, whose creates try once or more."""
-    before, after = both.a_create(_ACCESS)
+    before, after = both.a_create(ACCESS)
     others = max(then - now for now, then in map(both.a_create, both.others()))
     least = 1 + after - before
     found = Interval(least, least - max(others, 0.0), after)
@@ -217,7 +215,7 @@ def attempts(both: Both) -> AuditRow:
 def spins(both: Both) -> AuditRow:
     """Each retry takes the group's lock again: what else it takes, the counts say."""
     before, after = both.a_create(_SPIN)
-    access_before, access_after = both.a_create(_ACCESS)
+    access_before, access_after = both.a_create(ACCESS)
     per_retry = (after - before) / (access_after - access_before)
     note = (
         f"our check; added {_SPIN} calls for each added attempt; a create makes {after:.1f} with the "
@@ -255,8 +253,8 @@ def _audit_costs(table: str, arm: str) -> list[AuditRow]:
     return [
         total_is_count_times_average(table, costs(table)),
         callees_are_within_callers(table),
-        is_one_run(table, _CREATE, files),
-        is_the_rate_run(table, _CREATE, SURVEY, [_survey_per_s(arm)], _threads()),
+        is_one_run(table, CREATE, files),
+        is_the_rate_run(table, CREATE, SURVEY, [_survey_per_s(arm)], _threads()),
     ]
 
 
