@@ -74,14 +74,20 @@ def export(
     for one in formats:
         if one not in known:
             raise BadInput(f"there is no format {one!r}: use {','.join(known)}")
-    if run and (no_study := [name for name in names if name not in list_studies()]):
+    no_study = [name for name in names if name not in list_studies()]
+    if run and no_study:
         raise BadInput(
             f"--run {run} is a run of a study, but {no_study[0]} is not a study: leave out one of them"
         )
     need_place_for_folder(folder, "with --output")  # a study's figure takes a minute of simulation
     figures, texts = ([one for one in known if one in formats] for known in (FORMATS, FORMS))
     drawn_of = {name: _story(name, run) for name in names} if figures else {}
-    told_of = {name: _story(name, run, rates=True) for name in names} if texts else {}
+    told_of = {
+        name: story
+        for name in (names if texts else ())
+        if (story := _story(name, run, rates=True)) and _is_measured(story)
+    }
+    untold = sorted({*names} - {*told_of} - {*no_study}) if texts else []
     written: list[Path] = []
     browser = one_browser() if {"svg", "pdf"} & set(figures) else contextlib.nullcontext()
     with progress("export", len(names)) as shown, browser:
@@ -89,13 +95,10 @@ def export(
             for stem, drawn, numbers, _ in _drawings(name, drawn_of[name]) if figures else ():
                 save(drawn, numbers, folder, stem, figures)
                 written += [folder / f"{stem}.{form}" for form in figures]
-            if (story := told_of.get(name)) and _is_measured(story):
-                written += _write_texts(story, texts, folder)
+            if name in told_of:
+                written += _write_texts(told_of[name], texts, folder)
             shown.update(done, name)
-    told = (name for name, story in told_of.items() if story and _is_measured(story))
-    untold = sorted({*told_of} & {*list_studies()} - {*told})
     if not written:
-        no_study = [name for name in names if name not in list_studies()]
         cure = f"{no_study[0]} is not a study: name one" if no_study else _measure(untold[0])
         raise BadInput(f"{', '.join(names)} has no measured run to write about: {cure}")
     if untold:
@@ -168,13 +171,11 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
         run = latest_virtual()[study.name].id
         yield Drawing(f"{study.name}-gains", gains_figure(study, gains), numbers, run)
     if _is_measured(story):
-        where = f"{story.where}, run {story.measured.id}"
-        for what, draw, found in (
-            ("counted", counted_against_unpatched, counted_arms(story.rows, study)),
-            ("rates", measured_rates, rates(story.rows)),
-        ):
-            if draw is measured_rates and not is_benchmark(origin_of(story.rows)):
-                continue  # rates of a guest are no result
-            numbers = found.assign(run=story.measured.id)
-            drawn = draw(study, found, where)
-            yield Drawing(f"{study.name}-{what}", drawn, numbers, story.measured.id)
+        run = story.measured.id
+        where, counts = f"{story.where}, run {run}", counted_arms(story.rows, study)
+        drawn = counted_against_unpatched(study, counts, where)
+        yield Drawing(f"{study.name}-counted", drawn, counts.assign(run=run), run)
+        if is_benchmark(origin_of(story.rows)):  # rates of a guest are no result
+            found = rates(story.rows)
+            drawn = measured_rates(study, found, where)
+            yield Drawing(f"{study.name}-rates", drawn, found.assign(run=run), run)

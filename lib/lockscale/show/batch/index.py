@@ -23,6 +23,7 @@ from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.show.batch.plan import Batch, Set
+from lockscale.show.notebooks import PLOTLY, WIDGET
 
 State = Literal["done", "failed", "left"]
 
@@ -80,7 +81,6 @@ def _entry(line: bytes) -> NotebookEntry:
         raise BadInput("is not one of a batch") from None
 
 
-PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
 SHOWN = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
 SCRIPT = "plotly.min.js"
 LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)">(.*?)</a>', re.DOTALL)
