@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import yaml
@@ -150,6 +150,8 @@ class Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
 
+T = TypeVar("T")
+OneOrMore = Annotated[list[T], pydantic.Field(min_length=1)]
 NAME = (r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")
 """Of a study, a target, an arm: the first arguments of spelt()."""
 

@@ -13,7 +13,7 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput, near
 from lockscale.kernels.mail import read_text, read_toml
-from lockscale.yaml_text import Strict
+from lockscale.yaml_text import OneOrMore, Strict
 
 RATE = "rate"
 VARIABLE = "LOCKSCALE_KERNEL_BASE"
@@ -54,7 +54,7 @@ class Kind:
 
 
 class _KindEntry(Strict):
-    configs: Annotated[list[str], pydantic.Field(min_length=1)]
+    configs: OneOrMore[str]
     on_top: str | None = None
 
 
@@ -76,7 +76,7 @@ class Base(Strict):
 
 
 class _Bases(Strict):
-    base: Annotated[list[Base], pydantic.Field(min_length=1)]
+    base: OneOrMore[Base]
     kinds: dict[str, _KindEntry]
 
     def kind(self, name: str) -> Kind:

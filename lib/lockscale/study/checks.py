@@ -9,7 +9,7 @@ from typing import Annotated
 
 import pydantic
 
-from lockscale.yaml_text import Strict, spelt
+from lockscale.yaml_text import OneOrMore, Strict, spelt
 
 # No control character of it reaches a terminal.
 Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
@@ -82,10 +82,10 @@ class Counter(Strict):
     """
 
     name: Text
-    count: Annotated[list[Source], pydantic.Field(min_length=1)]
-    per: Annotated[list[Source], pydantic.Field(min_length=1)]
+    count: OneOrMore[Source]
+    per: OneOrMore[Source]
     unit: Text
-    expect: Annotated[list[Text], pydantic.Field(min_length=1)]
+    expect: OneOrMore[Text]
     variants: list[str] = [""]
     not_shown: dict[str, Text] = {}
 

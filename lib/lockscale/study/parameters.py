@@ -9,7 +9,7 @@ import pydantic
 from lockscale.kernels.source import refuse_address
 from lockscale.study.target_file import Count, Name
 from lockscale.tools.registry import PROFILERS
-from lockscale.yaml_text import Strict, spelt
+from lockscale.yaml_text import OneOrMore, Strict, spelt
 
 # It reaches a command line as no path, no second option and no control character.
 Function = Annotated[
@@ -56,11 +56,11 @@ def _once(numbers: list[int]) -> list[int]:
     return numbers
 
 
-Counts = Annotated[list[Count], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
+Counts = Annotated[OneOrMore[Count], pydantic.AfterValidator(_once)]
 # What the simulator takes (sim/replicate.py).
 Seed = Annotated[int, pydantic.Field(ge=0, le=2**63 - 1, strict=True)]
 Threads = Annotated[int, pydantic.Field(gt=0, le=4096, strict=True)]
-SimulatedThreads = Annotated[list[Threads], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
+SimulatedThreads = Annotated[OneOrMore[Threads], pydantic.AfterValidator(_once)]
 
 
 def _key(said: object) -> object:
@@ -93,7 +93,7 @@ class GuestPoints(Strict):
     processes: Counts
     # Those of `processes` that are profiled too, and those that `--short` measures; by default all.
     profiled: list[Count] | None = None
-    short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
+    short: OneOrMore[Count] | None = None
     # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
     operations_per_point: Count | None = None
     # Of some of them, by their number of processes, in place of that.
@@ -137,6 +137,9 @@ def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
     return guests
 
 
+Guests = Annotated[OneOrMore[GuestPoints], pydantic.AfterValidator(_no_point_twice)]
+
+
 def _profiler(name: str) -> str:
     if name not in PROFILERS:
         raise ValueError(f"{name!r} is not a profiler: use {', '.join(PROFILERS)}")
@@ -149,13 +152,9 @@ ProfilerName = Annotated[str, pydantic.AfterValidator(_profiler)]
 class Parameters(Strict):
     """What papermill and `-p name=value` may change."""
 
-    guests: Annotated[
-        list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
-    ]
+    guests: Guests
     # In place of `guests` on a machine in virtual time, whose CPUs cost the host no more than they do.
-    manycore: Annotated[
-        list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
-    ] = [GuestPoints(cpus=64, processes=[1, 2, 4, 8, 16, 32, 48, 64])]
+    manycore: Guests = [GuestPoints(cpus=64, processes=[1, 2, 4, 8, 16, 32, 48, 64])]
     # In virtual time: numbers of processes at which the first boot of each arm is also measured with every
     # price at both ends of its range.
     price_ends: list[Count] = []
@@ -164,8 +163,8 @@ class Parameters(Strict):
     # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.
     arms: list[Name] = []
     iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
-    profiled_functions: Annotated[list[Function], pydantic.Field(min_length=1)]
-    profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
+    profiled_functions: OneOrMore[Function]
+    profilers: OneOrMore[ProfilerName] = ["ftrace_cost"]
     tool: Literal["auto", "fsload", "mdtest"]
     accel: Literal["auto", "kvm", "tcg"]
     seed: Seed

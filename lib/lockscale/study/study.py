@@ -15,7 +15,7 @@ from lockscale.study.checks import CheckLoad, Counter, MountOption, Text, refuse
 from lockscale.study.parameters import Function, Parameters
 from lockscale.study.target_file import Name
 from lockscale.tools.fsload import PHASES
-from lockscale.yaml_text import Strict, spelt
+from lockscale.yaml_text import OneOrMore, Strict, spelt
 
 
 def _of_fsload(workload: str) -> str:
@@ -130,7 +130,7 @@ class Study(Strict):
     problem: Text = ""
     story: Text
     limits: Text
-    tables: Annotated[list[TableName], pydantic.Field(min_length=1)]
+    tables: OneOrMore[TableName]
     workload: Workload
     workloads_beside: list[Workload] = []
     metric: Text

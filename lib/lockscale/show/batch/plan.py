@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 
@@ -28,7 +28,7 @@ from lockscale.study.file import (
     load_target,
 )
 from lockscale.study.tables import tables_sha256
-from lockscale.yaml_text import Strict, read_yaml
+from lockscale.yaml_text import OneOrMore, Strict, read_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -51,8 +51,8 @@ class BatchFile(Strict):
     study's run of data/measured in place of building, booting and measuring.
     """
 
-    notebooks: Annotated[list[str], pydantic.Field(min_length=1)]
-    grid: dict[str, Annotated[list[Any], pydantic.Field(min_length=1)]] = {}
+    notebooks: OneOrMore[str]
+    grid: dict[str, OneOrMore[Any]] = {}
     parameters: dict[str, Any] = {}
     curated: pydantic.StrictBool = False
 
