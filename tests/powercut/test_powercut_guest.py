@@ -7,9 +7,9 @@ import pytest
 
 from lockscale import paths
 from lockscale.kernels.build import Kernel, build
-from lockscale.kernels.series import Series
+from lockscale.kernels.series import Series, chosen_series, safe_of
 from lockscale.progress import progress
-from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts, cut_arms, split
+from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts, cut_arms
 from lockscale.prove.powercut.load import Plan
 from lockscale.study.file import load_study, load_target
 
@@ -51,11 +51,11 @@ def test_a_kernel_that_drops_one_flush_is_caught(broken: Kernel, tmp_path: Path,
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [series.name for series in split(None)[0]])
+@pytest.mark.parametrize("name", [series.name for series in safe_of(chosen_series(None))])
 def test_every_safe_arm_keeps_what_was_fsynced(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "RUNS", tmp_path)
     cuts = 50 if name == "group-trylock/goal-spread" else 20
-    (found,) = cut_arms(split(name)[0], Plan(cuts))
+    (found,) = cut_arms(safe_of(chosen_series(name)), Plan(cuts))
     assert found.faults == () and found.cuts == cuts

@@ -108,11 +108,10 @@ def patches_check(
 @as_json
 def patches_soak(which: str | None, kind: str, minutes: float) -> int:
     """Run loads on debug kernels: lockdep and KASAN must stay silent, KCSAN must find no new race."""
-    from lockscale.kernels.series import chosen_series
     from lockscale.prove.soak import as_text, soak_all
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
-    found = soak_all(_safe_of(chosen_series(which)), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
+    found = soak_all(_safe_arms(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
     return show_verdicts(found, as_text(found))
 
 
@@ -132,11 +131,10 @@ def patches_soak(which: str | None, kind: str, minutes: float) -> int:
 @as_json
 def patches_locality(which: str, iterations: int, state: str) -> None:
     """Show where files and free space end up after eight writers, for arms that change block allocation."""
-    from lockscale.kernels.series import chosen_series
     from lockscale.prove.locality import localities, summary
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
-    found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations, state)
+    found = localities(_safe_arms(which), load_target(DEFAULT_TARGET), iterations, state)
     show([one.as_json() for one in found], table(summary(found)))
 
 
@@ -228,24 +226,20 @@ def patches_export(which: str, form: str, output: str | None, run: str) -> None:
 @as_json
 def patches_powercut(which: str | None, cuts: int, seed: int) -> int:
     """Load each safe arm, cut the power many times, and check what was fsynced (hours under emulation)."""
-    from lockscale.prove.powercut.campaign import as_text, cut_arms, split
+    from lockscale.prove.powercut.campaign import as_text, cut_arms
     from lockscale.prove.powercut.load import Plan
 
-    safe, unsafe = split(which)
-    _say_left_out(unsafe)
-    found = cut_arms(safe, Plan(cuts, seed))
+    found = cut_arms(_safe_arms(which), Plan(cuts, seed))
     return show_verdicts(found, as_text(found))
 
 
-def _safe_of(chosen: "list[Series]") -> "list[Series]":
-    """The arms of `chosen` that can be proven; the others are named on stderr with the reason."""
-    from lockscale.kernels.series import safe_of
+def _safe_arms(which: str | None) -> "list[Series]":
+    """The arms of `which` that can be proven; the others are named on stderr with the reason."""
+    from lockscale.kernels.series import chosen_series, safe_of
 
+    chosen = chosen_series(which)
     safe = safe_of(chosen)
-    _say_left_out([series for series in chosen if series.unsafe])
+    for series in chosen:
+        if series.unsafe:
+            click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)
     return safe
-
-
-def _say_left_out(unsafe: "list[Series]") -> None:
-    for series in unsafe:
-        click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)

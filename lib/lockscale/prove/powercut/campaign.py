@@ -16,7 +16,7 @@ from lockscale.files import write_json
 from lockscale.filesystems import Options
 from lockscale.kernels.base import base
 from lockscale.kernels.build import Kernel, build
-from lockscale.kernels.series import Series, chosen_series, safe_of
+from lockscale.kernels.series import Series
 from lockscale.machines.machine import Completed, Machine, assert_runs
 from lockscale.machines.qemu import Attached, QemuMachine
 from lockscale.measure.file_system import MOUNT_POINT, mount_command
@@ -202,12 +202,6 @@ def _untested(checked: Sequence[CheckedCut]) -> Iterator[str]:
         yield "no cut needed a journal replay, so replay was not tested: give more --cuts"
     if not any(one.orphans for one in checked):
         yield "no cut left an orphan, so their cleanup was not tested: give more --cuts"
-
-
-def split(which: str | None) -> tuple[list[Series], list[Series]]:
-    """The safe arms of `which` (a study, a study/arm, or everything), and the unsafe ones left out."""
-    chosen = chosen_series(which)
-    return safe_of(chosen), [series for series in chosen if series.unsafe]
 
 
 def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
