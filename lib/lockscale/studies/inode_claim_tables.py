@@ -21,13 +21,7 @@ from lockscale.tables.claim import (
     unstated,
 )
 from lockscale.tables.datapackage import command_numbers, published, repeats
-from lockscale.tables.function_costs import (
-    callees_are_within_callers,
-    costs,
-    is_one_run,
-    is_the_rate_run,
-    total_is_count_times_average,
-)
+from lockscale.tables.function_costs import costs, profile_claims
 
 RATES = "s1_rates"
 _COMMIT_INTERVAL_S = 5.0  # JBD2_DEFAULT_MAX_COMMIT_AGE, include/linux/jbd2.h
@@ -133,10 +127,7 @@ def audit_cost() -> list[AuditRow]:
     threads = int(published(RATES)["threads"].iloc[0])
     rates = repeats(RATES, "steal-retry", "create_rate")
     return [
-        total_is_count_times_average(COST, costs(COST)),
-        callees_are_within_callers(COST),
-        is_one_run(COST, "ext4_create", _files()),
-        is_the_rate_run(COST, "ext4_create", RATES, rates, threads),
+        *profile_claims(COST, "ext4_create", _files(), RATES, rates, threads),
         most_time_is_spinning(),
         attempts(),
         *cost_gaps(),

@@ -23,14 +23,7 @@ from lockscale.tables.claim import (
     welch_p,
 )
 from lockscale.tables.datapackage import command_numbers, printed_points, published, repeats
-from lockscale.tables.function_costs import (
-    Cost,
-    callees_are_within_callers,
-    costs,
-    is_one_run,
-    is_the_rate_run,
-    total_is_count_times_average,
-)
+from lockscale.tables.function_costs import Cost, costs, profile_claims
 
 SURVEY, FIVE_RUNS = "s2_mds_survey", "s2_five_runs"
 WITHOUT, WITH = "s2_function_cost_without", "s2_function_cost_with"
@@ -250,12 +243,7 @@ def audit_survey() -> list[AuditRow]:
 
 def _audit_costs(table: str, arm: str) -> list[AuditRow]:
     (files,) = command_numbers(SURVEY, r"file_count=(\d+)")
-    return [
-        total_is_count_times_average(table, costs(table)),
-        callees_are_within_callers(table),
-        is_one_run(table, CREATE, files),
-        is_the_rate_run(table, CREATE, SURVEY, [_survey_per_s(arm)], _threads()),
-    ]
+    return profile_claims(table, CREATE, files, SURVEY, [_survey_per_s(arm)], _threads())
 
 
 def audit_without() -> list[AuditRow]:

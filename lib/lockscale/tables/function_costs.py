@@ -35,6 +35,19 @@ def costs(table: str) -> dict[str, Cost]:
     return {str(name): Cost(int(total), int(count), float(avg)) for name, total, count, avg in rows}
 
 
+def profile_claims(
+    table: str, create: str, files: int, rates_table: str, rates_per_s: Sequence[float], threads: int
+) -> list[AuditRow]:
+    """All that follows. create: the function that makes a file; files: how many the rates' command makes."""
+    found = costs(table)
+    return [
+        total_is_count_times_average(table, found),
+        _callees_are_within_callers(table, found),
+        _is_one_run(table, found[create], files),
+        _is_the_rate_run(table, create, found[create], rates_table, rates_per_s, threads),
+    ]
+
+
 def total_is_count_times_average(table: str, found: dict[str, Cost]) -> AuditRow:
     """The table's own identity, within the decimals of the printed average."""
     passed = {}
@@ -47,27 +60,26 @@ def total_is_count_times_average(table: str, found: dict[str, Cost]) -> AuditRow
     return tally(table, claim, passed, "functions")
 
 
-def callees_are_within_callers(table: str) -> AuditRow:
+def _callees_are_within_callers(table: str, found: dict[str, Cost]) -> AuditRow:
     """Inclusive times nest."""
-    found = {name.partition("_")[2]: cost.total_us for name, cost in costs(table).items()}
-    pairs = [(callee, caller) for callee, caller in _CALLER_OF.items() if {callee, caller} <= set(found)]
-    passed = {f"{callee} in {caller}": found[callee] <= found[caller] for callee, caller in pairs}
+    total_us = {name.partition("_")[2]: cost.total_us for name, cost in found.items()}
+    pairs = [(callee, caller) for callee, caller in _CALLER_OF.items() if {callee, caller} <= set(total_us)]
+    passed = {f"{callee} in {caller}": total_us[callee] <= total_us[caller] for callee, caller in pairs}
     return tally(table, "no function takes longer than its caller", passed, "calls", "our check")
 
 
-def is_one_run(table: str, function: str, files: int) -> AuditRow:
+def _is_one_run(table: str, create: Cost, files: int) -> AuditRow:
     """As many creates as one run of the rate table's command makes, up to 0.01% for set-up."""
-    count = costs(table)[function].calls
     claim = "the profiled run creates as many files as one run of the rates' command"
-    is_one = judged(0 <= count - files <= 1e-4 * files)
-    return row(table, claim, files, count, "creates", is_one, "our check")
+    is_one = judged(0 <= create.calls - files <= 1e-4 * files)
+    return row(table, claim, files, create.calls, "creates", is_one, "our check")
 
 
-def is_the_rate_run(
-    table: str, function: str, rates_table: str, rates_per_s: Sequence[float], threads: int
+def _is_the_rate_run(
+    table: str, function: str, cost: Cost, rates_table: str, rates_per_s: Sequence[float], threads: int
 ) -> AuditRow:
     """Time in `function` over the wall time at the published rates: threads inside it, at most all."""
-    total_us, count, *_ = costs(table)[function]
+    total_us, count, *_ = cost
     busy = [total_us / 1e6 * rate / count for rate in rates_per_s]
     found = Interval(sum(busy) / len(busy), min(busy), max(busy)) if len(busy) > 1 else busy[0]
     ends = f", with the extremes of {len(busy)} iterations" if len(busy) > 1 else ""
