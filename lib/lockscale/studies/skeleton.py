@@ -81,7 +81,7 @@ COVER = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
 # $name / $arm
 
-- Base: Linux 6.12.y (see kernel-patches/base.toml){what}.
+- Base: Linux 6.12.y (see kernel-patches/base.toml)$what.
 """
 UNCHANGED = ", unchanged: the series is empty"
 CHANGED = """\
@@ -126,7 +126,7 @@ def _files(name: str) -> dict[str, str]:
     return {
         "README.md": Template(README).substitute(name=name),
         "as-is/series": "",
-        "as-is/cover.md": cover.substitute(name=name, arm="as-is").format(what=UNCHANGED),
+        "as-is/cover.md": cover.substitute(name=name, arm="as-is", what=UNCHANGED),
         "with-patch/series": SERIES,
-        "with-patch/cover.md": cover.substitute(name=name, arm="with-patch").format(what=CHANGED),
+        "with-patch/cover.md": cover.substitute(name=name, arm="with-patch", what=CHANGED),
     }

@@ -4,7 +4,6 @@
 import asyncio
 import functools
 import html
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -169,12 +168,11 @@ def lock_explorer(setting: Setting | None = None) -> "Explorer":
 
 
 class Explorer(w.VBox):  # type: ignore[misc]
-    """Controls, figure and words. `setting`: where the controls stand; `recompute_ms`: what the last took."""
+    """Controls, figure and words. `setting`: where the controls stand."""
 
     def __init__(self, setting: Setting) -> None:
         # a quick look that would tell nothing is not taken, here either
         self.setting = setting = setting if setting.is_quick else replace(setting, fine=True)
-        self.recompute_ms = 0.0
         self._moving = False
         self._rest = AtRest()
         self.controls = _controls()
@@ -258,7 +256,6 @@ class Explorer(w.VBox):  # type: ignore[misc]
             self.move(**{name: change["new"]})
 
     def _draw(self) -> None:
-        started_s = time.perf_counter()
         if self._is_another_model():
             shown = "the figure is the one of before" if self._drawn else "no figure yet"
             self._say(f"Simulating {self.setting.of.title}, {self.setting.arm}: {shown}.")
@@ -267,7 +264,6 @@ class Explorer(w.VBox):  # type: ignore[misc]
         except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
             self._clear(str(error))
             return
-        self.recompute_ms = 1000 * (time.perf_counter() - started_s)
         self.plot.show(traces(found), layout(found))
         self._drawn = self.setting
         self._show_words(found)
