@@ -2,6 +2,7 @@
 """`lockscale patches`: list the arms, prove their patches, and write them for others."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -182,7 +183,7 @@ def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str
 )
 @click.option(
     "--output",
-    type=click.Path(),
+    type=click.Path(path_type=Path),
     help="File (mbox) or folder to write.  [default: STUDY-ARM.mbox or STUDY-ARM-FORMAT, here]",
 )
 @click.option(
@@ -193,17 +194,15 @@ def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str
 )
 @on_base
 @as_json
-def patches_export(which: str, form: str, output: str | None, run: str) -> None:
+def patches_export(which: str, form: str, output: Path | None, run: str) -> None:
     """Write an arm's patches for git am, quilt, or a Lustre tree."""
-    from pathlib import Path
-
     from lockscale.kernels.export import export
     from lockscale.show.arm_letter import what_was_measured
     from lockscale.study.file import named_series
 
     series = named_series(which)
     measured = what_was_measured(series.study, series.arm, run)
-    made = export(series, form, Path(output) if output else None, measured)
+    made = export(series, form, output, measured)
     click.echo(f"not checked here: whether it applies and builds (lockscale patches check {which})", err=True)
     value = {"study": series.study, "arm": series.arm, "format": form}
     written = [made.path.with_name(name) for name in made.files] if form == "mbox" else [made.path]

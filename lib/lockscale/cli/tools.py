@@ -49,19 +49,19 @@ def tool_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @tool_option("FILE")
 @click.option("--table", "number", metavar="N", help="Number or title of the table, if FILE has several.")
 @as_json
-def parse(file: str, tool: str | None, number: str | None) -> None:
+def parse(file: Path, tool: str | None, number: str | None) -> None:
     """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
     from lockscale.tools.profile_entry import stack_text
     from lockscale.tools.registry import file_name, parse_file
 
     try:
-        found = parse_file(Path(file), tool, number).to_json()
+        found = parse_file(file, tool, number).to_json()
     except BadInput as said:
-        raise BadInput(f"{file_name(Path(file))}: {said}") from None
+        raise BadInput(f"{file_name(file)}: {said}") from None
     warn(*found["warnings"])
     # as printed by the tool: a table's four digits would be a number that is not in the file
     rows = [
