@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A user's rates and profile of the unpatched side, as people have them."""
+"""A user's rates and profile of the unpatched side, as people have them.
 
+Rates by threads are typed, `1:35k,4:140k`, or are in a CSV file of `threads,value`.
+"""
+
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,12 +14,41 @@ import numpy.typing as npt
 from lockscale.errors import BadInput, printable
 from lockscale.fitting.column import Column, looks_swapped
 from lockscale.fitting.user_table import read_columns
+from lockscale.queueing.model import LARGEST
+from lockscale.queueing.points import SMALLEST
 from lockscale.tools.lock_profile import LockProfile
-from lockscale.tools.rates import rates_of
 from lockscale.tools.registry import file_name, profile_of, text_of
 
 EXAMPLE = "-r 1:35k,4:140k"
 MOST_APART = 1.5  # times, of repeats of one measurement; a quiet machine's are some per cent apart
+_MULTIPLE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_RATE = re.compile(
+    r"\s*(\d{1,7})\s*:\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([kmg]?)(?:/s)?\s*", re.IGNORECASE | re.ASCII
+)
+
+
+def rates_of(text: str) -> dict[int, float]:
+    """{threads: rate}, in the order of the text, with k, M, G or an exponent; BadInput names what is none."""
+    rates: dict[int, float] = {}
+    for part in filter(str.strip, re.split(r"[,;\n]", text)):
+        found, shown = _RATE.fullmatch(part), printable(repr(part.strip()))
+        if found is None and re.fullmatch(r"\s*\d{3}\s*", part):
+            raise BadInput(f"rates: {shown} has no threads: write 140000 or 140k, not 140,000")
+        if found is None:
+            raise BadInput(f"rates: {shown} is not of the form threads:rate, such as 4:140k")
+        threads, rate = int(found[1]), float(found[2]) * _MULTIPLE[found[3].lower()]
+        if threads in rates:
+            raise BadInput(
+                f"rates: the thread count {threads} appears twice: give one rate, or a table of repeats"
+            )
+        if not (threads and rate > 0):
+            raise BadInput(f"rates: {shown} needs threads and a rate above zero")
+        if not SMALLEST <= rate <= LARGEST:
+            raise BadInput(f"rates: {shown} is no rate: give one from {SMALLEST:g} to {LARGEST:g}")
+        rates[threads] = rate
+    if not rates:
+        raise BadInput("no rate given: write threads:rate,..., such as 1:35k,4:140k")
+    return rates
 
 
 def read_rates(text: str) -> tuple[dict[int, float], str]:
