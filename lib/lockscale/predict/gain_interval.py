@@ -3,7 +3,7 @@
 
 Two things end a gain, whatever the model says. N processes do no more than N times one. And a cache line
 that the patch does not touch: where it is on its way to a CPU for nearly all of the time, the patch gives
-nearly nothing (predict/untouched_cache_lines.py).
+nearly nothing (`fullest_untouched_line` of predict/unpatched_run.py).
 
 One thing is in no rate. Two processes hardly wait; what they lose is cache-line transfers. Whether those
 are the lock's, which the patch takes away, or those of every operation, looks the same to the unpatched rate:

@@ -17,6 +17,7 @@ import pandas as pd
 from lockscale.fitting.column import Column
 from lockscale.measure.compare_arms import function_costs, rate_repeats
 from lockscale.measure.rows import origin_of
+from lockscale.measure.where_time_went import moved_lines
 from lockscale.predict.discrepancy import Discrepancy
 from lockscale.predict.gain_interval import (
     GainsSimulated,
@@ -27,7 +28,6 @@ from lockscale.predict.gain_interval import (
 )
 from lockscale.predict.observed import Profile
 from lockscale.predict.posterior import Posterior, of_one_machine, posterior
-from lockscale.predict.untouched_cache_lines import fullest_untouched_line
 from lockscale.predict.user_case import LONGER, REST, TIMES, Case, case_of, free_numbers, with_others
 from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
@@ -40,6 +40,8 @@ MODEL_SD = 0.1
 follows them as closely bends its parameters to what the model lacks. One that misses a rate by more frees
 what an operation takes beside others, then all times of the model."""
 NO_MODEL = "no model of the simulator has this arm"
+MOST_OCCUPIED = 0.999
+"""Of the time that a cache line is on its way: what is counted as more is full as well."""
 ONE_POINT = "one number of processes does not show how processes slow each other down"
 
 
@@ -169,6 +171,24 @@ def _curves(study: Study, rows: pd.DataFrame) -> list[_Curve]:
         )
         for cpus, here in repeats.groupby("cpus")
     ]
+
+
+def fullest_untouched_line(rows: pd.DataFrame, study: Study, cpus: int) -> dict[int, float]:
+    """By number of processes, the share of the time; empty where the study names no lines of its own.
+
+    A machine in virtual time counts of each cache line how long it is on its way to a CPU; meanwhile no other
+    gets it. A line that is on its way for a share u of the time ends what a patch of other lines can give at
+    1 / u.
+    """
+    if not study.own_lines:
+        return {}
+    moved = moved_lines(rows)
+    here = (moved.arm == study.unpatched.name) & (moved.cpus == cpus) & (moved.test == study.operation)
+    others = moved[here & ~moved.function.isin(study.own_lines)]
+    return {
+        int(str(n)): min(float(share) / 100, MOST_OCCUPIED)
+        for n, share in others.groupby("threads").occupied_pct.max().items()
+    }
 
 
 def replaced_share(rows: pd.DataFrame, study: Study, cpus: int) -> float:
