@@ -172,5 +172,4 @@ def tell_gains(simulated: GainsSimulated, discrepancy: Discrepancy, seed: int) -
     """The gains with all that the models lack; of seconds, where simulate_gains() takes minutes."""
     rng = np.random.default_rng(seed)
     gains = [told(one, discrepancy, rng) for one in simulated.gains]
-    said = {name: getattr(simulated, name) for name in ("origin", "unpatched", "unit", "fits", "why_none")}
-    return GainsTold(**said, unpatched_rates=simulated.unpatched_rates, gains=gains, discrepancy=discrepancy)
+    return GainsTold(**{**vars(simulated), "gains": gains}, discrepancy=discrepancy)

@@ -24,7 +24,7 @@ from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
 from lockscale.tables.function_costs import Cost
 
-_NORMAL_95 = 1.96  # of a normal distribution, 95%
+NORMAL_95 = 1.96  # of a normal distribution, 95%
 
 
 class UnpatchedCurve(NamedTuple):
@@ -90,7 +90,7 @@ def scatter(values: list[float]) -> float:
 
 def factor_of_two_values(values: list[float]) -> float:
     """By what factor a value of another build may miss one of the curve by scatter alone, 95%."""
-    return float(np.exp(_NORMAL_95 * np.sqrt(2) * scatter(values)))
+    return float(np.exp(NORMAL_95 * np.sqrt(2) * scatter(values)))
 
 
 REST = "the rest"

@@ -9,7 +9,6 @@ how far the fit leaves it open. That takes minutes; what no model has is added a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -27,8 +26,8 @@ from lockscale.predict.gain_interval import (
     tell_gains,
 )
 from lockscale.predict.observed import Profile
-from lockscale.predict.posterior import Posterior, of_one_machine, posterior
-from lockscale.predict.user_case import LONGER, REST, TIMES, Case, case_of, free_numbers, with_others
+from lockscale.predict.posterior import Posterior, of_one_machine
+from lockscale.predict.user_case import REST, TIMES, Case, case_of, free_numbers, with_others
 from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
 from lockscale.sim import load_model
@@ -218,10 +217,7 @@ def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:
     for free in (calibrated, few, every):
         if fitted and len(free) == len(fitted[-1].names):
             continue
-        with progress(f"fit {known.name} to {study.unpatched.name}") as shown:
-            told = lambda n, shown=shown: shown.update(n, f"{n} sets of parameters simulated")  # noqa: E731
-            spread = of_one_machine(len(free))
-            fitted.append(posterior(free, case.misses, partial(case.misses, longer=LONGER), told, spread))
+        fitted.append(case.fitted(free, study.unpatched.name, of_one_machine(len(free))))
         if max(abs(off) for off in _off(case, fitted[-1], curve).values()) < MODEL_SD:
             break
     return case, min(fitted, key=_akaike)

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from lockscale.errors import BadInput, near, printable
 from lockscale.fitting.column import Column
 from lockscale.predict.answer import Predicted, sign_of_change
 from lockscale.predict.observed import Observation, Profile, of_functions, of_locks, of_rates
-from lockscale.predict.posterior import Floats, Posterior
+from lockscale.predict.posterior import Floats, Posterior, posterior
+from lockscale.predict.unpatched_columns import NORMAL_95
 from lockscale.progress import progress
 from lockscale.sim import Result, simulate
 from lockscale.sim.model import Model
@@ -56,6 +58,16 @@ class Case:
     def misses(self, free: Mapping[str, float], longer: int = 1) -> Floats:
         results = {n: self.simulate(free, n, longer) for n in self.threads}
         return np.array([one.miss(results) for one in self.observations])
+
+    def fitted(self, free: Mapping[str, float], to: str, spread: Floats | None = None) -> Posterior:
+        """These numbers fitted to what was observed, shown as the fit `to` somebody; spread: the prior's."""
+        longer = partial(self.misses, longer=LONGER)
+        with progress(f"fit {self.model.name} to {to}") as shown:
+
+            def tell(sets: int) -> None:
+                shown.update(sets, f"{sets} sets of parameters simulated")
+
+            return posterior(free, self.misses, longer, tell, spread)
 
 
 def operations(threads: int) -> int:
@@ -110,8 +122,6 @@ def with_others(free: Mapping[str, float]) -> dict[str, float]:
         return dict(free)
     return {**free, OTHERS: OTHERS_SHARE * free[REST]}
 
-
-NORMAL_95 = 1.96
 
 Sets = list[dict[str, float]]
 

@@ -8,7 +8,6 @@ them.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +24,10 @@ from lockscale.predict.answer import (
     idea_by_gain,
 )
 from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, not_together, profile_of, slow_paths
-from lockscale.predict.posterior import SD, Posterior, posterior
-from lockscale.predict.unpatched_columns import waits
-from lockscale.predict.user_case import LONGER, NORMAL_95, Case, case_of, free_numbers, predictions, switches
+from lockscale.predict.posterior import SD, Posterior
+from lockscale.predict.unpatched_columns import NORMAL_95, waits
+from lockscale.predict.user_case import Case, case_of, free_numbers, predictions, switches
 from lockscale.predict.user_rates import rate_curve
-from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel
@@ -67,12 +65,7 @@ def ask_files(
     apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
     if apart and given:
         raise BadInput(f"{apart}: profile the run of the rates, or leave out --given and use the rates alone")
-    start = free_numbers(known, case.held)
-    with progress(f"fit {known.name} to the unpatched kernel") as shown:
-        longer = partial(case.misses, longer=LONGER)
-        found = posterior(
-            start, case.misses, longer, lambda n: shown.update(n, f"{n} sets of parameters simulated")
-        )
+    found = case.fitted(free_numbers(known, case.held), "the unpatched kernel")
     waiting = [] if apart else _waits(case, seen, found)
     patched = predictions(case, found, _naive(waiting))
     return Answer(
