@@ -170,7 +170,7 @@ def _other_share(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:
     if not measured.wait_share or not measured.profile or measured.waits_unseen:
         return ""
     seen = replace(measured, wait_share=None)
-    for match in (match for one in asked for change, match in one.matched if not change.of_work):
+    for match in (match for one in asked for match in one.of_locks):
         share = seen.share(match, waits=True) or measured.wait_share
         if not 1 / FAR_SHARE < share / measured.wait_share < FAR_SHARE:
             return (
@@ -288,7 +288,7 @@ def _of_every_lock(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> st
 
 def _of_several_below(asked: Sequence[MatchedPatch]) -> str:
     """That a function which takes no lock itself stands for the locks of several functions below it."""
-    for match in (match for one in asked for change, match in one.matched if not change.of_work):
+    for match in (match for one in asked for match in one.of_locks):
         takers = dict.fromkeys(caller_of(one.path) or one.path[0] for one in match.waits)
         of_lock = kind_of(match.name) or moves_a_lock(match.name)
         if match.as_caller and len(takers) > 1 and function_of(match.name) not in takers and not of_lock:

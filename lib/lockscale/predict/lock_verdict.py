@@ -41,6 +41,11 @@ class MatchedPatch:
     def matched(self) -> list[tuple[Change, Match]]:
         return list(zip(self.changes, self.matches, strict=False))
 
+    @property
+    def of_locks(self) -> list[Match]:
+        """Of the changes that are of waiting for a lock, not of all that a function does."""
+        return [match for change, match in self.matched if not change.of_work]
+
 
 def match_patch(measured: UnpatchedData, patch: Patch) -> MatchedPatch:
     """Raises BadInput for a name that is not in the profile, and for one of an idle CPU."""
@@ -112,7 +117,7 @@ def why_open(
         return few
     if _sleeps_longer_for_io(measured):
         return "the threads sleep longer for I/O"
-    if any(names_no_lock(match) for change, match in asked.matched if not change.of_work):
+    if any(map(names_no_lock, asked.of_locks)):
         return WHICH_LOCK
     if measured.unassigned >= MUCH_UNASSIGNED and not asked.patch.of_work:
         return f"{measured.unassigned:.0%} of the time waits for locks whose callers are not in the profile"
@@ -185,11 +190,10 @@ def unfounded(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
     """Names for which no sample waits, though the patch is of a lock: their own work counts as waiting."""
     return [
         match.name
-        for change, match in asked.matched
+        for match in asked.of_locks
         if measured.profile is not None
         and measured.profile.of == SAMPLES
         and measured.wait_share is None
-        and not change.of_work
         and not match.waits
     ]
 
@@ -215,12 +219,7 @@ def sleeps_unseen(measured: UnpatchedData, asked: MatchedPatch) -> str:
         return ""
     if profile.idle_pct is not None and profile.idle_pct < LEAST_IDLE_PCT:
         return ""
-    kinds = [
-        kind
-        for change, match in asked.matched
-        for kind in match.kinds
-        if not change.of_work and kind not in SPINS
-    ]
+    kinds = [kind for match in asked.of_locks for kind in match.kinds if kind not in SPINS]
     return kinds[0].partition(":")[0] if kinds else ""
 
 
@@ -242,21 +241,17 @@ def held_over(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
 
 def _any_work(measured: UnpatchedData, asked: MatchedPatch) -> bool:
     """Whether threads sleep in futex_wait() and nothing says that it is for a lock."""
-    return any(
-        is_for_any_work(one.path)
-        for change, match in asked.matched
-        if of_sleep(measured) and not change.of_work
-        for one in match.waits
-    )
+    waits = [one for match in asked.of_locks for one in match.waits]
+    return of_sleep(measured) and any(is_for_any_work(one.path) for one in waits)
 
 
 def _many_locks(asked: MatchedPatch) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
-    for change, match in asked.matched:
+    for match in asked.of_locks:
         of_every_lock = bool(kind_of(match.name))
         rows = match.entries if of_every_lock else match.waits  # the row above its callers has none
         callers = list(dict.fromkeys(who for one in rows if (who := caller_of(one.path))))
-        if change.of_work or (not of_every_lock and _may_all_be_one(match.kinds)):
+        if not of_every_lock and _may_all_be_one(match.kinds):
             continue
         if len(callers) > 1:
             if not of_every_lock:
