@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lockscale.predict.posterior import Floats
+from lockscale.queueing.model import FloatArray
 
 FREEDOM = 4
 """Assumed: most models are near, and some are far off."""
@@ -54,22 +54,22 @@ class Discrepancy:
     arms: int
     studies: tuple[str, ...]
 
-    def lacking(self, changed: float, size: int, rng: np.random.Generator) -> Floats:
+    def lacking(self, changed: float, size: int, rng: np.random.Generator) -> FloatArray:
         """Of ln(measured / told), shape (size,), where |ln told| is `changed`."""
         return np.asarray(self.relative * changed * rng.standard_t(self.freedom, size))
 
-    def noise(self, size: int, rng: np.random.Generator) -> Floats:
+    def noise(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Of the same, of any arm."""
         return np.asarray(self.repeats * rng.standard_t(self.freedom, size))
 
 
-def spread_of(logs: Floats) -> float:
+def spread_of(logs: FloatArray) -> float:
     """Standard deviation of a normal distribution that is as wide between 5% and 95%."""
     low, high = np.quantile(logs, [0.05, 0.95])
     return float(high - low) / NORMAL_90
 
 
-def _log_density(off: Floats) -> Floats:
+def _log_density(off: FloatArray) -> FloatArray:
     """Of Student's t with FREEDOM degrees, but for a constant."""
     return -(FREEDOM + 1) / 2 * np.log1p(off**2 / FREEDOM)
 

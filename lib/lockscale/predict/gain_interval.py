@@ -26,8 +26,8 @@ from typing import Any, Self
 import numpy as np
 
 from lockscale.predict.discrepancy import Discrepancy
-from lockscale.predict.posterior import Floats
 from lockscale.predict.published_gains import SUPERLINEAR
+from lockscale.queueing.model import FloatArray
 
 DRAWS = 4000
 LEVEL = 0.90
@@ -61,7 +61,7 @@ class SimulatedGain:
     full: float
     replaced: float = 0.0
 
-    def draws(self, rng: np.random.Generator) -> Floats:
+    def draws(self, rng: np.random.Generator) -> FloatArray:
         """Of the logarithm, shape (DRAWS,), by the model and what stands in the way."""
         gain = self.mean + self.sd * rng.standard_normal(DRAWS)
         if self.replaced:
@@ -82,7 +82,7 @@ class SimulatedGain:
         """
         return max(float(-np.log1p(-self.replaced / self.naive)) - max(self.alone, 0.0), 0.0)
 
-    def most(self, rng: np.random.Generator) -> Floats:
+    def most(self, rng: np.random.Generator) -> FloatArray:
         """Draws of the logarithm of what N processes give that are each as fast as one alone."""
         saved = self.alone + self.alone_sd * rng.standard_normal(DRAWS)
         return np.asarray(np.log(SUPERLINEAR * self.naive) + np.maximum(saved, 0.0) + self.shorter)

@@ -20,14 +20,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 
 from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm
+from lockscale.queueing.model import FloatArray
 from lockscale.sim import Result
 from lockscale.sim.models import AnyModel
-
-Floats = npt.NDArray[np.float64]
 
 NODES = 2.0 ** np.arange(-5, 10.5, 0.5)
 """The factor at which the model is simulated; between them logarithms are interpolated."""
@@ -61,8 +59,8 @@ class GuestCurve:
     clumps: variance of the events of a replication over that of independent ones, at least 1.
     """
 
-    values: Floats
-    error: Floats
+    values: FloatArray
+    error: FloatArray
     clumps: float
 
 
@@ -74,7 +72,7 @@ class GuestFit:
     base has, where no host disturbs it. variation: what blocks differ by beside it, their relative variance.
     """
 
-    weights: Floats
+    weights: FloatArray
     threads: tuple[int, ...]
     dispersion: float
     clumps: float
@@ -138,22 +136,22 @@ def _base(case: GuestCase, threads: int, operations: int, seed: int) -> GuestCur
     return curve(seen, range(len(NODES)))
 
 
-def _deviances(events: Floats, means: Floats, variation: float = 0.0) -> Floats:
+def _deviances(events: FloatArray, means: FloatArray, variation: float = 0.0) -> FloatArray:
     """Of all events (counts,) for each row of means (801, counts): Poisson, or negative binomial."""
     logs = np.where(events > 0, np.log(np.maximum(events, 1e-300) / means), 0.0)
     if not variation:
-        total: Floats = 2 * (events * logs - (events - means)).sum(axis=1)
+        total: FloatArray = 2 * (events * logs - (events - means)).sum(axis=1)
         return total
     k = 1 / variation
     total = 2 * (events * logs - (events + k) * np.log((events + k) / (means + k))).sum(axis=1)
     return total
 
 
-def _pearson(events: Floats, means: Floats, dispersion: float = 1.0, variation: float = 0.0) -> float:
+def _pearson(events: FloatArray, means: FloatArray, dispersion: float = 1.0, variation: float = 0.0) -> float:
     return float(((events - means) ** 2 / (dispersion * means + variation * means**2)).sum())
 
 
-def _variation(events: Floats, means: Floats, dispersion: float, freedom: int) -> float:
+def _variation(events: FloatArray, means: FloatArray, dispersion: float, freedom: int) -> float:
     """With which Pearson's statistic is what so many counts have by chance; at least 0."""
 
     def over(variation: float) -> float:
@@ -190,7 +188,7 @@ def tell(
     return max(0.0, value), float(low), float(high)
 
 
-def _scattered(means: Floats, dispersion: float, rng: np.random.Generator) -> Floats:
+def _scattered(means: FloatArray, dispersion: float, rng: np.random.Generator) -> FloatArray:
     """Counts with these means and `dispersion` times their variance: Poisson events in clumps."""
     if dispersion <= 1:
         return rng.poisson(means).astype(float)
@@ -208,7 +206,7 @@ def curve(seen: Seen, nodes: Sequence[int]) -> GuestCurve:
     return GuestCurve(values, np.interp(wanted, at, np.sqrt(clumps / (events + 0.5))), clumps)
 
 
-def _clumps(events: Floats) -> float:
+def _clumps(events: FloatArray) -> float:
     """Variance over mean of events (nodes, replications), over nodes that have any."""
     told = events[events.mean(axis=1) > 1]
     if not len(told):

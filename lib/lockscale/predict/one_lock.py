@@ -16,13 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq, minimize
 
 from lockscale.predict.patch_language import Change
 from lockscale.queueing.closed_chain import closed_rate_per_us
-
-Floats = npt.NDArray[np.float64]
+from lockscale.queueing.model import FloatArray
 
 SHORTEST, LONGEST = 1e-6, 1e3  # of a hold, in times the work outside
 MOST_WAIT = 0.98
@@ -58,7 +56,7 @@ class OneLock:
         return self.rate_per_s(threads, change) / self.rate_per_s(threads)
 
 
-def _hold_us(hold_us: float, threads: int, change: Change | None) -> Floats:
+def _hold_us(hold_us: float, threads: int, change: Change | None) -> FloatArray:
     """Mean time to the next release with k = 1..threads at the lock."""
     k = np.arange(1.0, threads + 1)
     if change is None:
@@ -94,7 +92,7 @@ def from_rates(rates_per_s: Mapping[int, float]) -> OneLock:
     logs = np.log([rates_per_s[int(n)] for n in threads])
     work_us = 1e6 * threads[0] / rates_per_s[int(threads[0])]
 
-    def off(at: Floats) -> float:
+    def off(at: FloatArray) -> float:
         outside_us, hold_us = np.exp(at)
         rates = closed_rate_per_us(
             np.minimum(threads, MOST_THREADS),

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from lockscale.queueing.gauss_newton import Effort, Residuals, descend, slopes
+from lockscale.queueing.model import FloatArray
 
-Floats = npt.NDArray[np.float64]
 Named = Mapping[str, float]
-End = tuple[Floats, Floats]
-Misses = Callable[[dict[str, float]], Floats]
+End = tuple[FloatArray, FloatArray]
+Misses = Callable[[dict[str, float]], FloatArray]
 """Observed less simulated, each over its standard deviation; any finite numbers where nothing runs."""
 
 NO_BOUND = np.array(np.inf)
@@ -51,16 +50,16 @@ class Posterior:
     """
 
     names: tuple[str, ...]
-    mean: Floats
-    covariance: Floats
-    misses: Floats
+    mean: FloatArray
+    covariance: FloatArray
+    misses: FloatArray
 
     @property
     def best(self) -> dict[str, float]:
         return self._named(self.mean)
 
     @property
-    def spread(self) -> Floats:
+    def spread(self) -> FloatArray:
         """Standard deviation of each logarithm."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
@@ -69,7 +68,7 @@ class Posterior:
         """By how much the misses exceed what their deviations allow (Birge's ratio), at least 1."""
         return _inflation(self.misses, len(self.names))
 
-    def _named(self, logs: Floats) -> dict[str, float]:
+    def _named(self, logs: FloatArray) -> dict[str, float]:
         return dict(zip(self.names, np.exp(logs).tolist(), strict=True))
 
     def points(self) -> list[dict[str, float]]:
@@ -84,12 +83,12 @@ class Posterior:
         return float(np.mean(logs)), float(np.std(logs))
 
 
-def each_alone(free: int) -> Floats:
+def each_alone(free: int) -> FloatArray:
     """The prior's spread (k, k), a factor of its covariance: of the logarithms, each for itself."""
     return SD * np.eye(free)
 
 
-def of_one_machine(free: int) -> Floats:
+def of_one_machine(free: int) -> FloatArray:
     """As each_alone(), where a faster machine shortens all of the model's times alike.
 
     So a time that the data do not reach follows those that they do.
@@ -99,7 +98,11 @@ def of_one_machine(free: int) -> Floats:
 
 
 def posterior(
-    start: Named, misses: Misses, longer: Misses, shown: Callable[[int], None], spread: Floats | None = None
+    start: Named,
+    misses: Misses,
+    longer: Misses,
+    shown: Callable[[int], None],
+    spread: FloatArray | None = None,
 ) -> Posterior:
     """From the model's own values. ``shown`` is told how many sets of parameters were tried.
 
@@ -110,7 +113,7 @@ def posterior(
     scale = each_alone(len(names)) if spread is None else spread
     tried = 0
 
-    def with_prior(of: Misses, sets: Floats) -> Floats:
+    def with_prior(of: Misses, sets: FloatArray) -> FloatArray:
         """Shape (S, n + k), of sets (S, k) in deviations of the prior."""
         nonlocal tried
         found = []
@@ -133,11 +136,11 @@ def posterior(
     return Posterior(names, centre + scale @ at, covariance, found[of_data])
 
 
-def _inflation(misses: Floats, free: int) -> float:
+def _inflation(misses: FloatArray, free: int) -> float:
     return max(1.0, float(np.sqrt(_chi2(misses) / max(len(misses) - free, 1))))
 
 
-def _covariance(jacobian: Floats, misses: Floats) -> Floats:
+def _covariance(jacobian: FloatArray, misses: FloatArray) -> FloatArray:
     """In deviations of the prior, from the data's slopes (n, k) and misses (n,), the data inflated."""
     free = jacobian.shape[1]
     data = jacobian / _inflation(misses, free)
@@ -159,7 +162,7 @@ def _good(end: End) -> bool:
     return _chi2(end[1]) < GOOD * len(end[1])
 
 
-def _chi2(found: Floats) -> float:
+def _chi2(found: FloatArray) -> float:
     return float(found @ found)
 
 

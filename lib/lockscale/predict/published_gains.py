@@ -20,14 +20,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import LEFT
-
-Floats = npt.NDArray[np.float64]
+from lockscale.queueing.model import FloatArray
 
 FLOOR = float(np.log(LEAST_GAIN))  # what a patch's own code may cost
 POWER, FREEDOM = 0.25, 6
@@ -86,8 +84,8 @@ class GainModel:
     promises: quartiles of what profiles promised, where there was one.
     """
 
-    mode: Floats
-    covariance: Floats
+    mode: FloatArray
+    covariance: FloatArray
     gains: int
     patches: int
     promises: tuple[float, ...] = (float(np.exp(TYPICAL)),)
@@ -118,7 +116,7 @@ class GainModel:
         spread = np.hypot(np.exp(log_scale), np.sqrt(unsure))
         part = min(np.log(max(promise, 1.0)) / LEAST_PROMISE, 1.0) if timed and promise is not None else 1.0
 
-        def log_gain(probability: Floats) -> Floats:
+        def log_gain(probability: FloatArray) -> FloatArray:
             learned = _from_z(z + spread * stdtrit(FREEDOM, probability))
             return part * learned + (1 - part) * FLOOR * (2 * probability - 1)
 
@@ -141,14 +139,14 @@ class GainModel:
         return GainInterval(float(low), float(value), float(high), float(worth))
 
 
-def _middle(gains: Floats, most: float, of_all: float) -> float:
+def _middle(gains: FloatArray, most: float, of_all: float) -> float:
     """The median of those gains, logarithms, that rates allow: one of all would be the bound itself, for each
     patch alike, where half of them are above it."""
     possible = gains[gains <= most]
     return float(np.exp(np.median(possible))) if len(possible) else of_all
 
 
-def _lesser(gains: Floats, limit: float) -> Callable[[Floats], Floats]:
+def _lesser(gains: FloatArray, limit: float) -> Callable[[FloatArray], FloatArray]:
     """Quantiles of the lesser of two: a gain with these quantiles at EACH, and a limit that is no loss.
 
     All are logarithms; the limit's is normal, and one in twenty is more than ROOM times `limit`.
@@ -166,7 +164,7 @@ def learn(cases: Sequence[PublishedGain]) -> GainModel:
     z = _to_z(np.log([case.gain for case in cases]))
     weights = _weights(cases)
 
-    def loss(at: Floats) -> tuple[float, Floats]:
+    def loss(at: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log of the posterior, and its slopes."""
         log_scale = scales @ at[_MEANS:]
         u = (z - means @ at[:_MEANS]) / np.exp(log_scale)
@@ -210,7 +208,7 @@ def most_gain(rates: Mapping[int, float], threads: int, saved: float = 0.0, work
     return threads / left_s / rates[threads] if left_s > 0 else float("inf")
 
 
-def _row(left: str | None, promise: float | None) -> tuple[Floats, Floats]:
+def _row(left: str | None, promise: float | None) -> tuple[FloatArray, FloatArray]:
     """What the mean's coefficients, shape (6,), and the scale's, shape (4,), are multiplied by."""
     means, scales = np.zeros(_MEANS), np.zeros(len(LEFT) + 1)
     means[0] = scales[0] = 1.0
@@ -222,7 +220,7 @@ def _row(left: str | None, promise: float | None) -> tuple[Floats, Floats]:
     return means, scales
 
 
-def _weights(cases: Sequence[PublishedGain]) -> Floats:
+def _weights(cases: Sequence[PublishedGain]) -> FloatArray:
     """Each case's, over the square root of how many its family has for that kind: they repeat one another."""
     of_family: dict[tuple[str, str | None], float] = {}
     for case in cases:
@@ -231,9 +229,9 @@ def _weights(cases: Sequence[PublishedGain]) -> Floats:
     return np.array([case.weight / np.sqrt(of_family[case.family, case.left]) for case in cases])
 
 
-def _to_z(log_gains: Floats) -> Floats:
+def _to_z(log_gains: FloatArray) -> FloatArray:
     return np.asarray((np.maximum(log_gains + FLOOR, SMALLEST) ** POWER - 1) / POWER)
 
 
-def _from_z(z: Floats) -> Floats:
+def _from_z(z: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(1 + POWER * z, 0.0) ** (1 / POWER) - FLOOR)

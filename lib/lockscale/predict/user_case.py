@@ -11,9 +11,10 @@ from lockscale.errors import BadInput, near, printable
 from lockscale.fitting.column import Column
 from lockscale.predict.answer import Predicted, sign_of_change
 from lockscale.predict.observed import Observation, Profile, of_functions, of_locks, of_rates
-from lockscale.predict.posterior import Floats, Posterior, posterior
+from lockscale.predict.posterior import Posterior, posterior
 from lockscale.predict.unpatched_columns import NORMAL_95
 from lockscale.progress import progress
+from lockscale.queueing.model import FloatArray
 from lockscale.sim import Result, simulate
 from lockscale.sim.model import Model
 
@@ -55,11 +56,11 @@ class Case:
             given[REST] = float(str(given[REST])) + more * (threads > 1)
         return simulate(self.model, threads, given, operations=counted, replications=REPLICATIONS, workers=1)
 
-    def misses(self, free: Mapping[str, float], longer: int = 1) -> Floats:
+    def misses(self, free: Mapping[str, float], longer: int = 1) -> FloatArray:
         results = {n: self.simulate(free, n, longer) for n in self.threads}
         return np.array([one.miss(results) for one in self.observations])
 
-    def fitted(self, free: Mapping[str, float], to: str, spread: Floats | None = None) -> Posterior:
+    def fitted(self, free: Mapping[str, float], to: str, spread: FloatArray | None = None) -> Posterior:
         """These numbers fitted to what was observed, shown as the fit `to` somebody; spread: the prior's."""
         longer = partial(self.misses, longer=LONGER)
         with progress(f"fit {self.model.name} to {to}") as shown:
