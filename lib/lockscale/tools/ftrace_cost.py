@@ -24,7 +24,6 @@ TOOL = "ftrace_cost"
 TABLE = "funccost"
 TRACING = "/sys/kernel/tracing"
 RESULTS = f"{TRACING}/trace_stat/function"  # one file per CPU: function0, function1, ...
-NAME_LENGTH = 30
 ON_TARGET = TargetTool(
     name="ftrace function profiler",
     ask=kernel_file(f"{TRACING}/function_profile_enabled"),
@@ -55,15 +54,13 @@ _TABLE_ROW = re.compile(r"\s*(\S+)\s+(\d{1,18})\s+(\d{1,18})\s+(\d{1,18}\.\d\d)\
 class FunctionCost:
     """Calls of one function: `total_us` and `avg_us` in microseconds, inclusive of callees.
 
-    `truncated`: the name fills the 30 characters that the kernel prints, so it may be cut.
-    `ambiguous`: one CPU listed the name twice; two functions of the kernel share these sums.
+    `ambiguous`: one CPU listed the name, which the kernel cuts, twice; two functions share these sums.
     """
 
     function: str
     total_us: float
     count: int
     avg_us: float
-    truncated: bool = False
     ambiguous: bool = False
 
 
@@ -124,8 +121,8 @@ def parse(texts: Sequence[str]) -> list[FunctionCost]:
             time_ns[name] += total_ns
     costs = []
     for name, count in hits.items():
-        us, cut = time_ns[name] / 1000, len(name) == NAME_LENGTH
-        costs.append(FunctionCost(name, us, count, us / count, truncated=cut, ambiguous=name in ambiguous))
+        us = time_ns[name] / 1000
+        costs.append(FunctionCost(name, us, count, us / count, name in ambiguous))
     return sorted(costs, key=lambda cost: (-cost.total_us, cost.function))
 
 
@@ -231,8 +228,7 @@ def _table_cost(name: str, total: str, count: str, average: str) -> FunctionCost
     low, high = int(total) / max(int(count), 1), (int(total) + 1) / max(int(count), 1)
     if not low - 0.01 <= float(average) <= high + 0.005 or not int(count):
         raise BadInput(f"{name} in the function cost table: {average} is not {total} / {count}")
-    cut = len(name) >= NAME_LENGTH
-    return FunctionCost(name, float(total), int(count), float(average), truncated=cut)
+    return FunctionCost(name, float(total), int(count), float(average))
 
 
 def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
