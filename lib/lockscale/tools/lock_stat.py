@@ -110,7 +110,7 @@ class _Table:
     def add(self, line: str) -> None:
         if row := _ROW.fullmatch(line):
             self._refuse_unless(self.section < 2, line)
-            self._close()
+            self.close()
             self._add_use(_use(row))
         elif place := _PLACE.fullmatch(line):
             self._refuse_unless(self.section > 0 and len(self._in_section) < _PLACES, line)
@@ -118,18 +118,15 @@ class _Table:
             self._in_section.append(LockSite(place[1], role, place[3], int(place[2])))
         elif re.fullmatch(" *-+", line):
             self._refuse_unless(self.section == 0 or (self.section == 1 and bool(self._in_section)), line)
-            self._close(self.section + 1)
+            self.close(self.section + 1)
         elif re.fullmatch(r"\.+", line):
             self._refuse_unless(self.section == 2 and bool(self._in_section), line)
-            self._close()
+            self.close()
         else:
             self._refuse_unless(not line, line)
 
-    def end(self) -> None:
-        """The text is over, be it within a class."""
-        self._close()
-
-    def _close(self, next_section: int = 0) -> None:
+    def close(self, next_section: int = 0) -> None:
+        """A section is over, or the text is, be it within a class."""
         if len({(place.name, place.symbol) for place in self._in_section}) < len(self._in_section):
             raise BadInput(
                 f"lock_stat lists a call site of {self._in_section[0].name} twice: it is "
@@ -237,7 +234,7 @@ def parse(text: str) -> LockStat:
         warnings += (
             f"lock_stat ends inside the class {last}: call sites of it, and later classes, may be missing",
         )
-        table.end()
+        table.close()
     return LockStat(tuple(table.uses.values()), tuple(table.places), warnings)
 
 
