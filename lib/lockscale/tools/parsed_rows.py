@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
 from lockscale.errors import BadInput
@@ -142,14 +143,18 @@ def decimals(printed: str) -> int:
     return len(printed.partition(".")[2])
 
 
+def with_step(printed: str) -> tuple[float, float]:
+    """A printed number, with an exponent or not, and one unit of its last digit."""
+    exponent = Decimal(printed).as_tuple().exponent
+    return float(printed), float(Decimal(10) ** exponent)  # type: ignore[operator]  # no NaN is printed
+
+
 def change_fits(unpatched: str, patched: str, change_pct: str) -> bool:
     """Whether `change_pct` can be the change from the one to the other, each rounded or truncated.
 
     Its author had the numbers in full: each may be off by less than one unit of its last digit.
     """
-    (old, of_old), (new, of_new), (change, of_change) = (
-        (float(printed), 10.0 ** -decimals(printed)) for printed in (unpatched, patched, change_pct)
-    )
+    (old, of_old), (new, of_new), (change, of_change) = map(with_step, (unpatched, patched, change_pct))
     if old <= of_old or new < 0:
         return False
     low = ((new - of_new) / (old + of_old) - 1) * 100 - of_change

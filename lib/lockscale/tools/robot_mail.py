@@ -13,13 +13,12 @@ A mail has a table for each set of parameters, each a Report.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import wait_below
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
+from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow, change_fits, with_step
 from lockscale.tools.profile_entry import Entry
 
 TOOL = "robot_mail"
@@ -271,16 +270,13 @@ def _joined(lines: Sequence[TextLine]) -> Iterator[TextLine]:
 
 def _change_fits(base: str, change: str, patched: str) -> bool:
     """Whether the change can be that of the two numbers, each rounded or cut to its last digit."""
-    (old, of_old), (new, of_new), (by, of_by) = (
-        (float(one), float(Decimal(10) ** Decimal(one).as_tuple().exponent))  # type: ignore[operator]
-        for one in (base, patched, change.rstrip("%"))
-    )
+    pct = change.rstrip("%")
+    (old, of_old), (new, of_new), (by, of_by) = map(with_step, (base, patched, pct))
     if not change.endswith("%"):
         return abs(old + by - new) <= of_old + of_new + of_by
     if old <= of_old:
         return by > 0 or new <= of_new or abs(by) <= 100
-    low, high = (((new + s * of_new) / (old - s * of_old) - 1) * 100 - -s * of_by for s in (-1, 1))
-    return low <= by <= high
+    return change_fits(base, patched, pct)
 
 
 def profiles(text: str) -> list[LockProfile]:
