@@ -20,7 +20,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.sim import Result
 from lockscale.tables.function_costs import Cost
-from lockscale.tools.parsed_rows import ParsedRow
+from lockscale.tools.parsed_rows import NS, ParsedRow
 
 COUNT_SD, TIME_SD = 0.03, 0.10  # assumed: by how much a profiler changes counts, and times
 RATE_SD = 0.03  # assumed where the rates have no repeats
@@ -80,15 +80,12 @@ class Profile(NamedTuple):
         return max(self.costs, key=lambda name: self.costs[name].total_us)
 
 
-_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-
-
 def profile_of(rows: Sequence[ParsedRow]) -> Profile:
     """Function costs or lock statistics. Raises BadInput where the rows hold neither."""
     by_name: dict[str, dict[tuple[str, str], float]] = {}
     for row in rows:
         if row.value is not None:
-            scale = _NS.get(row.unit, 1.0)
+            scale = NS.get(row.unit, 1.0)
             by_name.setdefault(row.test, {})[row.metric, row.statistic] = row.value * scale
     costs = {name: _cost(of) for name, of in by_name.items() if ("calls", "total") in of}
     locks = {name: _lock(of) for name, of in by_name.items() if ("wait", "mean") in of}

@@ -16,6 +16,7 @@ from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.parsed_rows import NS
 from lockscale.tools.profile_entry import Entry
 
 TOOL = "klockstat"
@@ -28,7 +29,6 @@ _MISSED = "[Missed Kernel Stack]"  # where its table of stacks was full
 _ROW = re.compile(rf" *({re.escape(_MISSED)}|\S+) +{_TIME} +(\d{{1,18}}) +{_TIME} +{_TIME}", re.ASCII)
 _IN_PYTHON = re.compile(r"^b'(.*)'$")  # as some of bcc's tools print bytes
 _BESIDE = re.compile(r" *(?:Max PID \d+.*|\S+|\^C.*|Tracing .*|Exiting trace .*|# .*|\$ .*|)")
-_NS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "h": 3.6e12}
 
 
 class _Row(NamedTuple):
@@ -137,13 +137,13 @@ def _read(rows: _Table, line: TextLine) -> list[str]:
 
 def _ns(printed: str) -> float:
     number = printed.rstrip("nusmh ")
-    return float(number) * _NS[printed[len(number) :].strip()]
+    return float(number) * NS[printed[len(number) :].strip() or "ns"]
 
 
 def _step(printed: str) -> float:
     """The last digit in ns."""
     number = printed.rstrip("nusmh ")
-    return _NS[printed[len(number) :].strip()] * 10.0 ** -len(number.partition(".")[2])
+    return NS[printed[len(number) :].strip() or "ns"] * 10.0 ** -len(number.partition(".")[2])
 
 
 def _profile(n: int, tables: dict[str, _Table], line: int, left_out: Sequence[str]) -> LockProfile:

@@ -14,6 +14,8 @@ from lockscale.errors import BadInput
 NOT_STATED = "not stated"  # a version, unit or statistic that the output leaves out
 LOST_LINES = "nothing in the output says how many lines it should have: a lost one cannot be noticed"
 LOST_ROWS = "a table does not say how many rows it has: a lost one cannot be noticed"
+NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+"""Nanoseconds in each unit of time that tools print; m are minutes."""
 MOST_EVENTS = 10**14  # no machine counts so many in its life
 
 _RUNS = re.compile(r"\baverage of ([0-9]{1,4}) runs\b", re.IGNORECASE)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from lockscale.errors import BadInput
 from lockscale.tools.mail_text import TextLine
+from lockscale.tools.parsed_rows import NS
 
 _COUNTS = ("acquired", "contended")
 _TIMES = ("total wait", "max wait", "min wait", "avg wait")
@@ -35,7 +36,6 @@ _TERMINAL = 80
 _STACK_LINE = re.compile(r" {6,}0x[0-9a-f]+(?:  (.*)| *)")
 _COUNT = r" *(\d{1,15}) "
 _TIME = r" *(\d{1,15}\.\d\d (?:[hms] |[mu]s)|\d{1,3} ns) "
-_NS = {"h ": 3_600_000_000_000, "m ": 60_000_000_000, "s ": 1_000_000_000, "ms": 1_000_000, "us": 1000}
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _name(by: str, label: Sequence[str]) -> str:
 def _ns(cell: str) -> float:
     """`16.17 us`, `811 ns` or, separated, `16170`."""
     number, _, unit = cell.partition(" ")
-    return float(int(number) if unit in ("", "ns") else round(float(number) * _NS[unit]))
+    return float(int(number) if unit in ("", "ns") else round(float(number) * NS[unit.strip()]))
 
 
 def _refuse_what_cannot_be(
