@@ -163,6 +163,18 @@ def _held(row: Any) -> str:
     return YES if shows and row.extra - row.spread <= row.predicted_high else CANNOT_BE_TOLD
 
 
+class Measured(NamedTuple):
+    """Mean, least and most of a rate's repeats; of a gain mean over mean, least over most, most over least.
+
+    repeats: of a gain those of the fewer of the two sides.
+    """
+
+    value: float
+    low: float
+    high: float
+    repeats: int
+
+
 RATES = [
     *("arm", "cpus", "threads", "unit", "predicted", "predicted_low", "predicted_high"),
     *("measured", "measured_low", "measured_high", "repeats", "error_pct", "inside", "naive_value"),
@@ -182,23 +194,10 @@ def judge_rates(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     repeats, found = rate_repeats(rows), []
     for one in said:
         here = repeats[(repeats.arm == one["arm"]) & (repeats.threads == one["threads"])]
-        found += [_rate_judged(one, int(str(cpus)), of.value) for cpus, of in here.groupby("cpus")]
+        for cpus, of in here.groupby("cpus"):
+            rate = Measured(float(of.value.mean()), float(of.value.min()), float(of.value.max()), len(of))
+            found.append({**_beside(one, rate), "cpus": int(str(cpus))})
     return pd.DataFrame(found, columns=RATES)
-
-
-def _rate_judged(said: dict[str, Any], cpus: int, rates: "pd.Series[float]") -> dict[str, Any]:
-    measured = float(rates.mean())
-    return {
-        **{name: said[name] for name in ("arm", "threads", "unit", "naive_value")},
-        **{f"predicted{end}": said[of] for end, of in _ENDS.items()},
-        "cpus": cpus,
-        "measured": measured,
-        "measured_low": float(rates.min()),
-        "measured_high": float(rates.max()),
-        "repeats": len(rates),
-        "error_pct": 100 * (said["value"] / measured - 1),
-        "inside": said["low"] <= measured <= said["high"],
-    }
 
 
 GAINS = [
@@ -219,19 +218,10 @@ def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=GAINS)
     measured = measured_gains(rows, said["unpatched"])
     judged = ((one, measured.get((one["arm"], one["cpus"], one["threads"]))) for one in said["gains"])
-    return pd.DataFrame([_gain_judged(one, gain) for one, gain in judged if gain], columns=GAINS)
+    return pd.DataFrame([_beside(one, gain) for one, gain in judged if gain], columns=GAINS)
 
 
-class MeasuredGain(NamedTuple):
-    """Mean over mean, least over most, and most over least of the repeats; of the fewer of the two sides."""
-
-    value: float
-    low: float
-    high: float
-    repeats: int
-
-
-def measured_gains(rows: pd.DataFrame, unpatched: str) -> dict[tuple[str, int, int], MeasuredGain]:
+def measured_gains(rows: pd.DataFrame, unpatched: str) -> dict[tuple[str, int, int], Measured]:
     """By arm, CPUs and processes, of each arm over the unpatched one at the same point."""
     by_point = {
         (str(arm), int(str(cpus)), int(str(n))): of.value
@@ -244,15 +234,16 @@ def measured_gains(rows: pd.DataFrame, unpatched: str) -> dict[tuple[str, int, i
     }
 
 
-def measured_gain(patched: "pd.Series[float]", unpatched: "pd.Series[float]") -> MeasuredGain:
+def measured_gain(patched: "pd.Series[float]", unpatched: "pd.Series[float]") -> Measured:
     least, most = patched.min() / unpatched.max(), patched.max() / unpatched.min()
     mean = patched.mean() / unpatched.mean()
-    return MeasuredGain(float(mean), float(least), float(most), min(len(patched), len(unpatched)))
+    return Measured(float(mean), float(least), float(most), min(len(patched), len(unpatched)))
 
 
-def _gain_judged(said: dict[str, Any], measured: MeasuredGain) -> dict[str, Any]:
+def _beside(said: dict[str, Any], measured: Measured) -> dict[str, Any]:
+    """A prediction with the measured rate or gain, and whether its interval held."""
     return {
-        **{name: said[name] for name in ("arm", "cpus", "threads", "naive_gain")},
+        **said,
         **{f"predicted{end}": said[of] for end, of in _ENDS.items()},
         "measured": measured.value,
         "measured_low": measured.low,
