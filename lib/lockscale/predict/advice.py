@@ -2,14 +2,17 @@
 """Which one unpatched measurement would narrow an interval most, and the command that takes it."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.patch_language import read_patch
-from lockscale.predict.published_gains import GainInterval, GainModel
+from lockscale.predict.published_gains import GainModel
 from lockscale.tools.lock_profile import SAMPLES
+
+if TYPE_CHECKING:
+    from lockscale.predict.lock_answer import PatchGain  # an answer has an advice in it
 
 ASLEEP = "perf lock contention -ab -- LOAD"
 OR_ASLEEP = "or bcc's offcputime -K 10, while the load runs"
@@ -17,17 +20,6 @@ PROFILE = "perf record -a -g -- LOAD && perf report --stdio --children"  # cycle
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
 RATES = "-r 1:RATE,N:RATE"
-
-
-class _Candidate(Protocol):
-    """A patch: its words, what it leaves of the lock, and what it promises."""
-
-    @property
-    def patch(self) -> str: ...
-    @property
-    def left(self) -> str: ...
-    @property
-    def promise(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -55,12 +47,7 @@ def how_to_share(measured: UnpatchedData) -> tuple[str, str, str]:
 
 
 def advice(
-    learned: GainModel,
-    best: _Candidate,
-    most: float,
-    now: GainInterval,
-    usual_most: float,
-    share: tuple[str, str, str],
+    learned: GainModel, best: "PatchGain", most: float, usual_most: float, share: tuple[str, str, str]
 ) -> Advice:
     """Of the measurements that are missing the one that leaves the narrowest interval.
 
@@ -68,7 +55,7 @@ def advice(
     how_to_share() says it.
     """
     options = []
-    left, promise = best.left, best.promise
+    left, promise, width = best.left, best.promise, best.high / best.low
     if promise is None:
         widths = [learned.gain(left, one, most).width for one in learned.promises]
         typical = float(np.exp(np.mean(np.log(widths))))
@@ -77,7 +64,7 @@ def advice(
         bounded = learned.gain(left, promise, usual_most).width
         what = "the rate of one thread, which bounds the rate of all threads"
         options.append((what, RATES, "of the same load", bounded))
-    useful = [option for option in options if option[-1] < WORTH_IT * now.width]
+    useful = [option for option in options if option[-1] < WORTH_IT * width]
     if not useful:
         may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
         what = "the work" if read_patch(best.patch).of_work else "the lock"
@@ -85,8 +72,8 @@ def advice(
             f"to narrow the interval, measure a draft without {what}, where no data can be lost that matter",
             "",
             f"what limits the rate next shows only once {what} is gone{may}",
-            now.width,
-            now.width,
+            width,
+            width,
         )
     what, command, note, to = min(useful, key=lambda option: option[-1])
-    return Advice(what, command, note, now.width, to)
+    return Advice(what, command, note, width, to)

@@ -36,13 +36,7 @@ from lockscale.predict.lock_verdict import (
 from lockscale.predict.next_bottleneck import NextLimit, next_limits
 from lockscale.predict.one_lock import OneLock, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, read_patch
-from lockscale.predict.published_gains import (
-    TYPICAL,
-    GainInterval,
-    GainModel,
-    learn,
-    promise_of,
-)
+from lockscale.predict.published_gains import TYPICAL, GainModel, learn, promise_of
 from lockscale.tools.lock_match import Match
 from lockscale.tools.lock_profile import SAMPLES, LockProfile
 
@@ -130,15 +124,12 @@ def ask_lock(
     found = [_candidate(measured, one, learned) for one in asked]
     found.sort(key=lambda one: (-one.value, -one.low))
     itself, off = _against_itself(measured)
-    first = found[0]
     return LockAnswer(
         used=list(used),
         against_itself=itself,
         off_by_pct=off,
         candidates=found,
-        advice=advice(
-            learned, first, measured.most_gain(), _interval(first), usual_most(cases), how_to_share(measured)
-        ),
+        advice=advice(learned, found[0], measured.most_gain(), usual_most(cases), how_to_share(measured)),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
         notes=[
             *notes_of(measured, asked, [one.promise for one in found]),
@@ -148,10 +139,6 @@ def ask_lock(
         gains=learned.gains,
         patches=learned.patches,
     )
-
-
-def _interval(one: PatchGain) -> GainInterval:
-    return GainInterval(one.low, one.value, one.high)
 
 
 def _usual(measured: UnpatchedData) -> list[str]:
