@@ -58,21 +58,12 @@ def _exponent_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatAr
 
 
 def _exponent_box(threads: FloatArray, rates: FloatArray) -> Box:
-    floor = float(np.max(rates / threads))
-    return {
-        "lambda_per_s": (0.5 * floor, 2 * floor * float(threads.min())),
-        "sigma": (1e-3, 10.0),
-        "b": (0.2, 3.0),
-    }
+    return {**USL.box(threads, rates), "sigma": (1e-3, 10.0), "b": (0.2, 3.0)}
 
 
 USL_EXPONENT = Law(
     "usl_exponent",
-    (
-        LawParameter("lambda_per_s", "1/s", positive=True),
-        LawParameter("sigma", "1"),
-        LawParameter("b", "1", high=4.0),
-    ),
+    (USL.parameters[0], LawParameter("sigma", "1"), LawParameter("b", "1", high=4.0)),
     _exponent_per_s,
     _exponent_box,
 )
