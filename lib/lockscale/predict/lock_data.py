@@ -16,9 +16,8 @@ from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, SLEEP, LockProfile
 from lockscale.tools.profile_entry import Entry, once
 
 ASSUMED_THREADS = 64
-FAR_PCT = (
-    50.0  # a calculated unpatched rate farther than this from the measured one is not explained by its waits
-)
+FAR_PCT = 50.0
+"""A calculated unpatched rate farther than this from the measured one is not explained by its waits."""
 MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
 ROUNDED = 0.005  # of the time: a share is written in whole percent
 FAR_SHARE = 2  # times all that a profile has: no other profile of the same load
@@ -244,7 +243,7 @@ class UnpatchedData:
         """Of the threads' time, waiting for locks of which nobody knows who took them."""
         return self._of_busy(self.profile.unassigned_pct) if self.profile and self.wait_share is None else 0.0
 
-    def share_together(self, matches: Sequence[Match], whole: Sequence[bool] = ()) -> float | None:
+    def share_together(self, matches: Sequence[Match], whole: Sequence[bool]) -> float | None:
         """Of several locks or functions: what two of them have in common counts once.
 
         whole: of which of them not the waits alone are meant, but all that has the name on its stack.
@@ -252,9 +251,7 @@ class UnpatchedData:
         if self.profile is None:
             return None
         flat = not self.profile.has_callers
-        parts = [
-            _parts(match, flat, place < len(whole) and whole[place]) for place, match in enumerate(matches)
-        ]
+        parts = [_parts(match, flat, is_whole) for match, is_whole in zip(matches, whole, strict=True)]
         entries = list(dict.fromkeys(entry for part in parts for entry in part))
         if not entries:
             return None

@@ -106,7 +106,9 @@ def _limit(
         busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
     another = profile.names_locks or measured.distinct
     another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
-    another = another or measured.is_too_much(share + (measured.share_together(ours) or 0.0))
+    another = another or measured.is_too_much(
+        share + (measured.share_together(ours, [False] * len(ours)) or 0.0)
+    )
     name = wait.name
     ours_of = {function_of(match.name.rpartition(":")[2]) for match in ours}
     if name in ours_of:  # it takes two kinds of lock
