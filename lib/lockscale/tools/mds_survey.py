@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import (
-    LOST_LINES,
     Parsed,
     ParsedRow,
     after_prompt,
+    lost_lines,
     parsed,
     rate_row,
     whole,
@@ -114,10 +114,8 @@ def _read_summary(text: str) -> tuple[list[ParsedRow], list[str]]:
             "mds-survey's summary has the same number of threads twice: give the output of one run"
         )
     rows = [row for line in lines for row in _summary_rows(line, lines[0], asked, warnings)]
-    if asked is None:
-        return rows, [*warnings, LOST_LINES]
-    lacking = [str(n) for n in asked.threads if n not in {line.threads for line in lines}]
-    return rows, [*warnings, *[f"there is no line for {', '.join(lacking)} threads"] * bool(lacking)]
+    lost = lost_lines(asked.threads if asked else None, {line.threads for line in lines}, "threads")
+    return rows, [*warnings, *lost]
 
 
 def _asked(argv: list[str]) -> _Asked:

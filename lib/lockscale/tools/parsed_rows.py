@@ -4,7 +4,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
@@ -131,6 +131,14 @@ def after_prompt(line: str) -> list[str] | None:
         return shlex.split(found[1])
     except ValueError:
         return None
+
+
+def lost_lines(asked: Iterable[int] | None, found: Container[int], of: str) -> list[str]:
+    """A warning where a line of those that the command asked for is not there, or no command says which."""
+    if asked is None:
+        return [LOST_LINES]
+    lacking = [str(n) for n in asked if n not in found]
+    return [f"there is no line for {', '.join(lacking)} {of}"] if lacking else []
 
 
 def whole(text: str | None, most: int = 10**9) -> int | None:

@@ -14,6 +14,7 @@ from lockscale.tools.parsed_rows import (
     Parsed,
     ParsedRow,
     after_prompt,
+    lost_lines,
     parsed,
     rate_row,
     whole,
@@ -84,7 +85,7 @@ def _multi(lines: list[str], first: int) -> tuple[list[ParsedRow], list[str]]:
         warnings.append("the output ends before reaim finished")
     elif max(rates, default=0.0) != float(most):
         warnings.append(f"the highest rate, {most} jobs per minute, is in none of the lines that were read")
-    warnings += _lost(_asked(lines[:first]), list(found))
+    warnings += lost_lines(_asked(lines[:first]), found, "users")
     return [row for of in found.values() for row in of], warnings
 
 
@@ -105,13 +106,6 @@ def _asked(above: list[str]) -> list[int] | None:
     if not first or not last or not step or "-t" not in argv:
         return None
     return [*range(first, last, step), last]
-
-
-def _lost(asked: list[int] | None, found: list[int]) -> list[str]:
-    if asked is None:
-        return [LOST_LINES]
-    lacking = [str(n) for n in asked if n not in found]
-    return [f"there is no line for {', '.join(lacking)} users"] if lacking else []
 
 
 def _single(lines: list[str], first: int) -> tuple[list[ParsedRow], list[str]]:
