@@ -9,6 +9,7 @@ counts as the middle of its bucket. A number's unit is what the map's or the col
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of, kind_of
@@ -67,7 +68,7 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """All histograms of the text are one profile, an Entry each; BadInput where none is whole."""
     lines, warnings = whole_lines(text)
-    found = _of_waits(_histograms(lines), warnings)
+    found = without_holds(_histograms(lines), warnings)
     warnings += [f"line {one.line}: {one.name} is left out, {one.broken}" for one in found if one.broken]
     good = [one for one in found if not one.broken and one.count]
     _refuse_one_name_twice(good)
@@ -103,25 +104,27 @@ def _refuse_one_name_twice(found: Sequence[_Histogram]) -> None:
             )
 
 
-def _of_waits(found: Sequence[_Histogram], warnings: list[str]) -> list[_Histogram]:
-    """Without those of how long a lock is held; BadInput where there are no others."""
-    waits = [one for one in found if not is_of_holds(one.map)]
-    if held := next((one for one in found if is_of_holds(one.map)), None):
-        warnings.append(held_is_left_out(held.line, held.map, alone=not waits))
+class _OfMap(Protocol):
+    """What bpftrace printed of a map: where it begins, and the map's name."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def map(self) -> str | None: ...
+
+
+Printed = TypeVar("Printed", bound=_OfMap)
+
+
+def without_holds(found: Sequence[Printed], warnings: list[str]) -> list[Printed]:
+    """Without maps of how long a lock is held, `@hold_ns`, `@held_us`; BadInput where there are no others."""
+    waits = [one for one in found if not _HELD.search(one.map or "")]
+    if held := next((one for one in found if _HELD.search(one.map or "")), None):
+        said = f"line {held.line}: @{held.map} is left out, it is of how long a lock is held"
+        if not waits:
+            raise BadInput(f"{said}: give the map of the waits")
+        warnings.append(said)
     return waits
-
-
-def is_of_holds(name: str) -> bool:
-    """Whether a map is of how long a lock is held, by its name: `@hold_ns`, `@held_us`."""
-    return _HELD.search(name) is not None
-
-
-def held_is_left_out(line: int, name: str, *, alone: bool) -> str:
-    """What is said of such a map; BadInput where it is alone."""
-    said = f"line {line}: @{name} is left out, it is of how long a lock is held"
-    if alone:
-        raise BadInput(f"{said}: give the map of the waits")
-    return said
 
 
 def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:

@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.bpf_histogram import held_is_left_out, is_of_holds, unit_of_map
+from lockscale.tools.bpf_histogram import unit_of_map, without_holds
 from lockscale.tools.folded import ends_asleep, profile_of_stacks
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
@@ -60,11 +60,6 @@ class _Stack(NamedTuple):
         """Of a time that was added up."""
         return unit_of_map(self.map or "")
 
-    @property
-    def is_held(self) -> bool:
-        """Whether the time is how long a lock is held."""
-        return is_of_holds(self.map or "")
-
 
 def recognise(text: str) -> bool:
     """Whether there is the head of bcc's output, a stack's end as bcc prints it, or a map of stacks."""
@@ -107,9 +102,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     lost: list[TextLine] = []
     stacks = list(_stacks(lines, lost))
     warnings = [*cut, *(one.text for one in lost)]
-    waited = [one for one in stacks if not one.is_held]
-    if held := next((one for one in stacks if one.is_held), None):
-        warnings.append(held_is_left_out(held.line, held.map or "", alone=not waited))
+    waited = without_holds(stacks, warnings)
     if not waited:
         return None
     _refuse_several_maps(waited)
