@@ -74,12 +74,9 @@ def entry_text(entry: Mapping[str, object]) -> str:
 
 def _headline(report: Report) -> str | None:
     """The row's name; the mail's first sentence may leave the test's name out."""
-    names = [one for one in report.metrics if report.headline and _is(one, report.headline)]
+    said = report.headline
+    names = [one for one in report.metrics if said and (one == said or one.endswith(f".{said}"))]
     return names[0] if len(names) == 1 else None
-
-
-def _is(name: str, headline: str) -> bool:
-    return name == headline or name.endswith(f".{headline}")
 
 
 def _source(report: Report, text: str) -> dict[str, str]:
