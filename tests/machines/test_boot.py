@@ -65,7 +65,8 @@ def test_the_right_kernel_is_asserted_confirmed_and_left_again():
 
 
 @pytest.mark.parametrize(
-    ("loaded", "note", "is_unloaded"), [("1", "asked", True), ("0", "asked", False), ("1", "user-space", False)]
+    ("loaded", "note", "is_unloaded"),
+    [("1", "asked", True), ("0", "asked", False), ("1", "user-space", False)],
 )
 def test_a_kernel_that_was_loaded_for_a_trial_that_never_began_is_not_started_by_the_next_reboot(
     tmp_path: Path, loaded: str, note: str, is_unloaded: bool

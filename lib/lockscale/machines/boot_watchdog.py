@@ -105,6 +105,7 @@ HEARD = (
 LOOK_S = 300
 ALONE_MIN = 15  # a controller gives up after five
 AHEAD_MIN = 2  # further ahead than that is a word from before the clock was set back
+LATELY = f"find {HEARD} -mmin +-{AHEAD_MIN} -mmin -{ALONE_MIN}"
 
 # A panic, an oops and a hang that the kernel itself notices end in a reset ten seconds later.
 ARGUMENTS = (
@@ -160,7 +161,7 @@ Description=lockscale: ends a trial whose controller was not heard for {ALONE_MI
 ConditionKernelCommandLine={ARGUMENT}
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c 'find {HEARD} -mmin +-{AHEAD_MIN} -mmin -{ALONE_MIN} | grep -q . || systemctl --no-block --force reboot'
+ExecStart=/bin/sh -c '{LATELY} | grep -q . || systemctl --no-block --force reboot'
 """,
 }
 

@@ -151,8 +151,9 @@ def mean_of_loads(loads: Sequence[Sequence[Reading]]) -> Iterator[Reading]:
     for same in alike.values():
         if same[0].metric == "rate" and len(same) != len(loads):
             raise RunFailed(
-                f"{same[0].tool} printed no rate of {same[0].test} in {len(loads) - len(same)} of {len(loads)} "
-                f"loads at {same[0].threads} processes: `lockscale study resume` measures the point again"
+                f"{same[0].tool} printed no rate of {same[0].test} in {len(loads) - len(same)} of "
+                f"{len(loads)} loads at {same[0].threads} processes: `lockscale study resume` measures the "
+                "point again"
             )
         values = [one.value for one in same]
         mean = harmonic_mean(values) if same[0].metric == "rate" else fmean(values)
