@@ -151,12 +151,10 @@ def _lock_lines(view: View) -> list[str]:
 
 
 def _wakes(lock: LockStatistics) -> str:
-    """Of locks whose waiters sleep: the hold of one that was handed the lock begins before it is awake."""
+    """Of locks whose waiters sleep: a spinner holds one that is handed over, or the sleeper that wakes up."""
     if not lock.wakes:
         return ""
-    meanwhile = (
-        "a sleeper that is handed the lock holds it meanwhile" if lock.handovers else "it is free meanwhile"
-    )
+    meanwhile = "it is held meanwhile" if lock.handovers else "it is free meanwhile"
     return f"; wake-ups per acquisition {lock.wakes / lock.acquisitions:.2g} ({meanwhile})"
 
 
