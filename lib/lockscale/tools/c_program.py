@@ -32,7 +32,10 @@ def build(
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
         with scratch_folder("cc", out_dir) as scratch:
-            _compile(name, [compiler, *FLAGS, *flags], sources, scratch / name).replace(target)
+            made = _compile(name, [compiler, *FLAGS, *flags], sources, scratch / name)
+            with made.open("rb") as stream:
+                os.fsync(stream.fileno())  # it is trusted by its name, also after a power cut
+            made.replace(target)
     except OSError as error:
         raise BadInput(f"cannot build {name} in {out_dir}: {error.strerror}") from error
     return target
