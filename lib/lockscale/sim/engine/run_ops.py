@@ -30,16 +30,8 @@ from lockscale.sim.engine.layout import (
     STANDSTILL,
     TOO_LATE,
 )
-from lockscale.sim.engine.locks import (
-    CROSSED,
-    SPINS,
-    TAKEN,
-    hold_of,
-    leave_alone,
-    release,
-    request,
-    stop_spinning,
-)
+from lockscale.sim.engine.lock_queues import leave_alone, stop_spinning
+from lockscale.sim.engine.locks import CROSSED, SPINS, TAKEN, hold_of, release, request
 from lockscale.sim.engine.random import delay_ps, fresh_exponential, next_below, next_unit, stream_key
 from lockscale.sim.engine.shared import (
     ask_to_enter,

@@ -6,7 +6,7 @@ from typing import Any
 from lockscale.sim.engine.compiled import compiled
 from lockscale.sim.engine.cpus import leave_cpu
 from lockscale.sim.engine.layout import ANYWHERE, NEVER, NOBODY
-from lockscale.sim.engine.locks import leave_alone
+from lockscale.sim.engine.lock_queues import leave_alone
 from lockscale.sim.engine.random import delay_ps
 from lockscale.sim.engine.world import sleep_until
 
