@@ -206,6 +206,19 @@ def test_the_default_is_as_it_was_found_where_the_first_of_ours_cannot_be_instal
         assert (UNPIN in server.asked) == unpinned
 
 
+def test_the_default_stays_pinned_where_dpkg_may_still_be_at_work():
+    """It holds its lock, so no other takes the package off, and in the end the kernel is in the menu."""
+    left = {"ls /boot": f"vmlinuz-{OLD}\nvmlinuz-{NEW}.dpkg-new\n"}
+    left |= {OURS_TO_DPKG: f"linux-image-{NEW} half-installed\n"}
+    refused = {line: said for line, said in gone(NEW).items() if not line.startswith(PURGE)}
+    interrupted = Interrupted(ROOMY | PINNED | refused | left)
+    with pytest.raises(KeyboardInterrupt):
+        install_package(interrupted, NEW, DEB)
+    later = ToldServer(ROOMY | PINNED | refused | left)
+    assert purge_torn(later) == []
+    assert UNPIN not in {*interrupted.asked, *later.asked}
+
+
 def test_a_package_that_was_killed_before_its_image_had_a_name_is_taken_off():
     """dpkg unpacks all files beside their places, and only then renames them."""
     left = {"ls /boot": f"vmlinuz-{OLD}\nvmlinuz-{NEW}.dpkg-new\n"}

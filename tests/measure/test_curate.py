@@ -91,7 +91,6 @@ def test_a_run_of_a_machine_as_it_is_is_not_kept_and_hides_no_run_of_kernels(
 
 def test_a_password_that_an_address_carried_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
-    monkeypatch.setattr(curate_module, "MAX_FILE_BYTES", 10_000)
     run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
     said = '{"name": "a", "parameters": {"kernel_source": "https://bob:hunter2@host/x"}}'
     (run.folder / "study.json").write_text(said)

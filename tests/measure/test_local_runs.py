@@ -49,7 +49,7 @@ def test_rows_say_that_a_machine_as_it_is_compares_no_kernels(run: Run):
 
 
 FOUND = {
-    "mounts": [{"device": "/dev/mapper/lab--seven--vg-root", "where": "/home/ada"}, {"device": "/dev/sda1"}],
+    "mounts": [{"device": "/dev/mapper/lab--seven--vg-root", "where": "/srv/data"}, {"device": "/dev/sda1"}],
     "kernel_command_line": "ro ip=10.9.8.7::10.9.8.1:255.255.255.0:lab-seven:eth0 quiet",
 }
 

@@ -64,12 +64,17 @@ def _purge(package: str) -> list[str]:
     return ["dpkg", "--purge", "--force-remove-reinstreq", package]
 
 
-def _roll_back(server: Machine, release: str) -> None:
-    """Take off what there is of a kernel that was not installed whole; without any of ours, the pin too."""
-    if server.run(_purge(_package_of(release)), timeout_s=INSTALL_S).status == 0:
-        _remove_files(server, release)
+def _roll_back(server: Machine, release: str) -> bool:
+    """Take off what there is of a kernel that was not installed whole; without any of ours, the pin too.
+
+    False where dpkg refuses, as while another one is still installing it: then the pin is needed.
+    """
+    if server.run(_purge(_package_of(release)), timeout_s=INSTALL_S).status:
+        return False
+    _remove_files(server, release)
     if not installed_kernels(server):
         unpin_default(server)
+    return True
 
 
 def _package_of(release: str) -> str:
@@ -128,13 +133,12 @@ def purge_torn(server: SshMachine) -> list[str]:
     torn = [kernel.release for kernel in installed_kernels(server) if not kernel.is_whole]
     for release in torn:
         remove_kernel(server, release)
-    without_image = _without_image(server)
-    for release in without_image:
-        _roll_back(server, release)
-    if not installed_kernels(server) and server.run(["test", "-e", PINNED]).status == 0:
+    torn += [release for release in _without_image(server) if _roll_back(server, release)]
+    is_ours_there = installed_kernels(server) or _without_image(server)
+    if not is_ours_there and server.run(["test", "-e", PINNED]).status == 0:
         _forget(server)
         unpin_default(server)
-    return torn + without_image
+    return torn
 
 
 def _without_image(server: Machine) -> list[str]:

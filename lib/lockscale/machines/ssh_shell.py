@@ -49,8 +49,9 @@ _SECRET = ("DISPLAY", "SSH_ASKPASS")  # by which ssh would ask a person
 class RootShell:
     """A running script: a context manager whose output is read by line or by number of bytes.
 
-    connects: `ssh` makes the connection, and why it cannot is raised. Every wait raises Lost with the
-    connection, and Unreachable `timeout_s` after the start. LoginRefused where sudo asks for a password.
+    connects: `ssh` makes the connection, and why it cannot is raised. Every wait for output raises
+    Lost with the connection, and Unreachable `timeout_s` after the start; send() raises it where nothing was
+    read for STUCK_S. LoginRefused where sudo asks for a password.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ class Case:
         return np.array([one.miss(results) for one in self.observations])
 
     def fitted(self, free: Mapping[str, float], to: str, spread: FloatArray | None = None) -> Posterior:
-        """These numbers fitted to what was observed, shown as the fit `to` somebody; spread: the prior's."""
+        """These numbers fitted to what was observed. to: what the progress line says; spread: the prior's."""
         longer = partial(self.misses, longer=LONGER)
         with progress(f"fit {self.model.name} to {to}") as shown:
 

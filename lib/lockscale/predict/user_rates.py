@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from lockscale.errors import BadInput, printable
 from lockscale.fitting.column import Column, looks_swapped
 from lockscale.fitting.user_table import read_columns
-from lockscale.queueing.model import LARGEST
+from lockscale.queueing.model import LARGEST, FloatArray
 from lockscale.queueing.points import SMALLEST
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.registry import file_name, profile_of, text_of
@@ -67,7 +66,7 @@ def read_rates(text: str) -> tuple[dict[int, float], str]:
     return means, _apart(repeats)
 
 
-def _apart(repeats: Mapping[int, npt.NDArray[np.float64]]) -> str:
+def _apart(repeats: Mapping[int, FloatArray]) -> str:
     """That repeats with as many threads are too far apart to be of one load; empty where none are."""
     apart = {n: (float(one.min()), float(one.max())) for n, one in repeats.items()}
     n, (low, high) = max(apart.items(), key=lambda one: one[1][1] / one[1][0])

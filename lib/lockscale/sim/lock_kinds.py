@@ -90,7 +90,7 @@ class LockKinds(Parts):
         return self._lock(name, shards, hold, handover, costs)
 
     def unfair_lock(self, name: str, *, hold: Delay, handover: Delay = NO_TIME, shards: int = 1) -> Lock:
-        """A spin lock that any waiter gets that has a CPU, drawn at random (a guest's virt_spin_lock()).
+        """A spin lock that goes to any waiter with a CPU, drawn at random (a guest's virt_spin_lock()).
 
         If none has one it is free for whoever runs first.
         """
@@ -108,8 +108,9 @@ class LockKinds(Parts):
     ) -> Lock:
         """A spin lock that is free until a waiter has seen it: who comes meanwhile overtakes.
 
-        One waiter, drawn at random, tries ``handover`` and ``per_waiter`` for each other waiter
-        after the release. Source: Anderson, IEEE TPDS 1 (1990) 6.
+        One waiter that has a CPU, drawn at random, tries ``handover`` and ``per_waiter`` for each
+        other waiter after the release; if none has one, the lock is free for whoever runs first. Source:
+        Anderson, IEEE TPDS 1 (1990) 6.
         """
         costs = {"per_waiter_ps": fixed_ps(per_waiter), "order": RANDOM_ORDER, "barging": ALL_OVERTAKEN}
         return self._lock(name, shards, hold, handover, costs)
@@ -177,7 +178,7 @@ class LockKinds(Parts):
         A reader comes beside others unless somebody sleeps for the lock; when it is passed on to a
         reader, all waiting readers get it, and ``wake_cost`` is paid for each. A free lock is taken
         by who comes first, reader or writer, until the first sleeper has slept for 4 ms
-        (RWSEM_WAIT_TIMEOUT): then that is next. Source: kernel/locking/rwsem.c, which spins for at
+        (RWSEM_WAIT_TIMEOUT): then it is next. Source: kernel/locking/rwsem.c, which spins for at
         most 10 to 25 us while readers hold the lock (rwsem_rspin_threshold()): give that as ``spin``.
         """
         costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}

@@ -18,7 +18,7 @@ import numpy as np
 from lockscale.sim.engine import compiled, run_ops
 from lockscale.sim.engine import op_codes as op
 from lockscale.sim.engine.folding import NOTHING, Facts, Fold, parameters, stores, tree_of
-from lockscale.sim.engine.layout import NEVER
+from lockscale.sim.engine.layout import IN_TURN, NEVER, PREEMPTED_OVERTAKEN
 
 TAKES_LOCK = (op.LOCK, op.TRYLOCK, op.READ_LOCK)
 GIVES_LOCK = (op.UNLOCK, op.READ_UNLOCK)
@@ -60,13 +60,22 @@ def structure_of(w: Any) -> Structure:
     held = (np.cumsum(change) - change).tolist()  # a path ends with none held
     readers = bool(np.isin(codes, op.READ_LOCK).any())
     of_locks = [record if found else -1 for record, found in zip(records, on_lock, strict=True)]
-    known = {record: _of_lock(w.locks[record], readers) for record in set(of_locks) if record >= 0}
+    locks = _locks_of(w)
+    known = {record: _of_lock(locks[record], readers) for record in set(of_locks) if record >= 0}
     return Structure(
         ops=tuple((*row, *rest) for row, *rest in zip(fixed, numbers, records, held, strict=True)),
         locks=tuple(known.get(record, ()) for record in of_locks),
         paths=tuple((int(path["first"]), int(path["counted"])) for path in w.paths),
-        world=tuple(sorted(_of_world(w, readers).items())),
+        world=tuple(sorted(_of_world(w, locks, readers).items())),
     )
+
+
+def _locks_of(w: Any) -> Any:
+    """The lock records; where each thread has a CPU of its own, nobody overtakes a preempted spinner."""
+    locks = np.array(w.locks)
+    if len(w.cpus) == 0:
+        locks["barging"][locks["barging"] == PREEMPTED_OVERTAKEN] = IN_TURN
+    return locks
 
 
 def _of_lock(lock: Any, readers: bool) -> tuple[tuple[str, int], ...]:
@@ -82,7 +91,7 @@ def _of_lock(lock: Any, readers: bool) -> tuple[tuple[str, int], ...]:
     return tuple(facts.items())
 
 
-def _of_world(w: Any, readers: bool) -> dict[str, int]:
+def _of_world(w: Any, locks: Any, readers: bool) -> dict[str, int]:
     """What is known anywhere; after a function's name: in it alone."""
     facts = {"len(w.events)": 0}
     if len(w.cpus) == 0:
@@ -91,9 +100,9 @@ def _of_world(w: Any, readers: bool) -> dict[str, int]:
         facts |= {"th.reading": 0, "w.threads[first].reading": 0, "w.threads[thread].reading": 0}
     if not w.threads["socket"].any():
         facts["lock.socket != th.socket"] = 0
-    if not w.locks["barging"].any():
+    if not locks["barging"].any():
         facts["th.nominated"] = 0
-        if np.isin(w.locks["spin_ps"], (0, NEVER)).all():
+        if np.isin(locks["spin_ps"], (0, NEVER)).all():
             facts["wake_up: th.lock == NOBODY"] = 1
     return facts
 
