@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,21 @@ def test_a_prediction_is_told_whether_it_held(curated: Path):
     totals = gain_totals([at_48, at_1])
     assert (totals.predicted, totals.held) == (2, 1)
     assert totals.width == pytest.approx((7 / 4 + 1.1 / 0.9) / 2)
+
+
+def test_a_later_run_of_the_same_study_changes_no_prediction_and_no_gain_that_was_judged(curated: Path):
+    """Its prediction was made when the gains of the first were known: it must not turn a miss into a hit."""
+    before = gain_rows()
+    later = curated.with_name("inode-claim-20260201T000000Z")
+    shutil.copytree(curated, later)
+    said = json.loads((later / "prediction.json").read_text())
+    del said["sha256"]
+    for gain in said["run"]["gains"]:
+        gain["high"] = 100.0
+    (later / "prediction.json").write_text(json.dumps({**said, "sha256": sha256_of_json(said)}))
+    assert gain_rows() == before
+    shutil.rmtree(curated)
+    assert [row.inside for row in gain_rows()] == [True, True]  # where it is the first, it counts
 
 
 def test_the_table_is_in_words_and_not_in_names_of_fields(curated: Path):

@@ -4,7 +4,7 @@
 import functools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -252,6 +252,17 @@ def is_curated(run: Run) -> bool:
 def curated_runs() -> list[Run]:
     """All of data/measured, by name."""
     return [Run(path.parent) for path in sorted(paths.MEASURED.glob("*/study.json"))]
+
+
+def first_of_each_study(runs: Iterable[Run]) -> dict[str, Run]:
+    """By the study's name, in the order of names: the run whose prediction is judged.
+
+    A later run of the study repeats it, when its gains are known and no prediction of them is blind any more.
+    """
+    first: dict[str, Run] = {}
+    for run in sorted(runs, key=lambda one: one.id):
+        first.setdefault(read_study_file(run.folder)["name"], run)
+    return dict(sorted(first.items()))
 
 
 def curated_run(study: str, *, rates: bool = False) -> Run:

@@ -35,7 +35,7 @@ from lockscale.show.figures import (
     table_beside_simulated,
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
-from lockscale.show.gains import gain_rows, latest_virtual
+from lockscale.show.gains import gain_rows, first_virtual
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
@@ -168,7 +168,7 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
             "; ".join(kind for kind in kinds if row[kind]) for row in gains[kinds].notna().to_dict("records")
         ]
         numbers = gains.assign(origin=origins)
-        run = latest_virtual()[study.name].id
+        run = first_virtual()[study.name].id
         yield Drawing(f"{study.name}-gains", gains_figure(study, gains), numbers, run)
     if _is_measured(story):
         run = story.measured.id

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What each patch gave: published, simulated, by a real kernel in virtual time, and as predicted before.
 
-Of the latest curated run in virtual time of each study. A gain is an arm's rate over another arm's at the
+Of the first curated run in virtual time of each study. A gain is an arm's rate over another arm's at the
 same number of threads: over the unpatched one, or where the published table lacks that, over the first of the
 study's arms that it has. Rates of two machines do not compare; gains do, where no machine decides them.
 """
@@ -16,7 +16,7 @@ import pandas as pd
 from lockscale import paths
 from lockscale.measure.compare_arms import rate_repeats
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_provenance, read_study_file
+from lockscale.measure.run_folder import Run, curated_runs, first_of_each_study, read_prediction, read_provenance
 from lockscale.predict.predicted_against_measured import judge_gains, measured_gain
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES
@@ -71,12 +71,12 @@ class GainTotals:
 
 def gain_rows() -> list[GainRow]:
     """Of every study that has a curated run in virtual time, in the order of their names."""
-    return [row for name, run in sorted(latest_virtual().items()) for row in _rows(load_study(name), run)]
+    return [row for name, run in first_virtual().items() for row in _rows(load_study(name), run)]
 
 
-def latest_virtual() -> dict[str, Run]:
-    """Of every study the latest curated run in virtual time, whose gains are shown."""
-    return {read_study_file(run.folder)["name"]: run for run in curated_runs() if _in_virtual_time(run)}
+def first_virtual() -> dict[str, Run]:
+    """Of every study the first curated run in virtual time, whose gains are shown."""
+    return first_of_each_study(run for run in curated_runs() if _in_virtual_time(run))
 
 
 def _in_virtual_time(run: Run) -> bool:

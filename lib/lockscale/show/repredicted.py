@@ -22,7 +22,7 @@ from lockscale.files import sha256_of, write_json
 from lockscale.measure.count_calls import first_counts_of, observed, read_first_counts
 from lockscale.measure.first_rates import first_rates_of, read_first_rates
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_study_file
+from lockscale.measure.run_folder import Run, curated_runs, first_of_each_study, read_prediction, read_study_file
 from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
 from lockscale.predict.gain_interval import GainsSimulated, GainsTold, tell_gains
 from lockscale.predict.guest_counts import predict_guests
@@ -93,13 +93,9 @@ class AgainTotals:
 
 
 def runs_to_tell() -> list[Run]:
-    """The curated runs whose unpatched arm was measured before any other, the latest of each study."""
-    latest = {
-        read_study_file(run.folder)["name"]: run
-        for run in curated_runs()
-        if run.rows.is_file() and first_rates_of(run).rows.is_file()
-    }
-    return [run for _, run in sorted(latest.items())]
+    """The curated runs whose unpatched arm was measured before any other, the first of each study."""
+    told = (run for run in curated_runs() if run.rows.is_file() and first_rates_of(run).rows.is_file())
+    return list(first_of_each_study(told).values())
 
 
 def resimulate(run: Run) -> Resimulated:
