@@ -2,6 +2,7 @@
 """A debug kernel's silence counts only if somebody listened."""
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.machines.machine import Completed, Machine, Step, Write
 from lockscale.prove import soak as soak_module
-from lockscale.prove.soak import DEBUG, KCSAN, Soaked, _said, as_text, new_races, soak_all
+from lockscale.prove.soak import DEBUG, KCSAN, Beside, Soaked, _said, as_text, new_races, soak_all
+from lockscale.prove.soak_load import Rounds, read_rounds, rounds_command
 from lockscale.study.file import Target, load_target
 
 SERIES = Series("s", "arm", Path(), ())
@@ -76,14 +78,50 @@ def test_races_of_the_base_are_not_the_arms():
 def test_the_load_is_repeated_until_its_time_is_over(tmp_path: Path):
     mark = tmp_path / "marks"
     load = ["sh", "-c", f"echo x >> {mark}; sleep 0.2"]
-    argv = ["sh", "-c", soak_module.FOR_A_WHILE, "sh", "2", *load]
+    argv = [*rounds_command(2, str(tmp_path), freezes=False), *load]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert int(done.stdout) == len(mark.read_text().split()) >= 3
+    assert read_rounds(done.stdout) == Rounds(len(mark.read_text().split()), 0, 0)
+    assert read_rounds(done.stdout).loads >= 3
 
 
-def test_a_load_that_fails_ends_the_soak():
-    argv = ["sh", "-c", soak_module.FOR_A_WHILE, "sh", "30", "false"]
+def test_a_load_that_fails_ends_the_soak(tmp_path: Path):
+    argv = [*rounds_command(30, str(tmp_path), freezes=False), "false"]
     assert subprocess.run(argv, capture_output=True, check=False).returncode == 1
+
+
+def freezer(folder: Path, script: str) -> dict[str, str]:
+    """PATH with a fsfreeze of our own before the real one, which would need a file system to freeze."""
+    (tool := folder / "fsfreeze").write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.mark.slow
+def test_each_freeze_is_thawed_before_the_soak_ends_and_fsyncs_go_on_meanwhile(tmp_path: Path):
+    tools, mounted = tmp_path / "tools", tmp_path / "mounted"
+    tools.mkdir(), mounted.mkdir()
+    argv = [*rounds_command(3, str(mounted), freezes=True), "sleep", "0.3"]
+    environment = freezer(tools, f'echo "$@" >> {tmp_path}/asked')
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    rounds = read_rounds(done.stdout)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == rounds.freezes * [f"--freeze {mounted}", f"--unfreeze {mounted}"]
+    assert min(rounds.loads, rounds.freezes, rounds.fsyncs) >= 2
+    assert list(mounted.iterdir()) == []  # as the load found it
+
+
+def test_a_file_system_that_cannot_be_frozen_ends_the_soak(tmp_path: Path):
+    argv = [*rounds_command(1, str(tmp_path), freezes=True), "true"]
+    done = subprocess.run(argv, capture_output=True, check=False, env=freezer(tmp_path, "exit 1"))
+    assert done.returncode == 1
+
+
+def test_options_of_mkfs_are_added_to_those_of_each_arm_and_bad_ones_refused():
+    study = Beside(mkfs=("-O", "fast_commit")).study("handle-start")
+    for arm in study.arms:
+        assert " ".join(study.options_of(arm.name).mkfs).endswith("-O fast_commit")
+    with pytest.raises(BadInput, match="beyond the disk"):
+        Beside(mkfs=("-J", "device=/dev/sda")).study("handle-start")
 
 
 BASE, ARM, OTHER, UNSAFE = (
@@ -100,7 +138,7 @@ def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Excepti
     """Soaks that need no guest; an arm that the dictionary names fails with its error."""
     failing: dict[str, Exception] = {}
 
-    def soaked(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+    def soaked(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
         if series.arm in failing:
             raise failing[series.arm]
         races = RACES[series.arm] if kind == KCSAN else ()
@@ -154,7 +192,7 @@ def test_a_race_that_the_base_shows_later_is_the_bases(
 ):
     rare = iter([(("a",),), (("a",), ("b", "c"))])
 
-    def soaked(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+    def soaked(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
         races = next(rare) if series == BASE else RACES[series.arm]
         return Soaked(series.study, series.arm, kind, guest_seconds, 7, (), races)
 

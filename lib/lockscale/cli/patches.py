@@ -105,14 +105,27 @@ def patches_check(
     type=click.FloatRange(0.1, 600),
     help="Minutes of load in the guest, for each arm.",
 )
+@click.option(
+    "--freeze",
+    "freezes",
+    is_flag=True,
+    help="Beside the load, freeze and thaw the file system over and over, and fsync a file meanwhile.",
+)
+@click.option(
+    "--mkfs",
+    default="",
+    metavar="OPTIONS",
+    help="Further mkfs options for every arm, such as '-O fast_commit'.",
+)
 @on_base
 @as_json
-def patches_soak(which: str | None, kind: str, minutes: float) -> int:
+def patches_soak(which: str | None, kind: str, minutes: float, freezes: bool, mkfs: str) -> int:
     """Run loads on debug kernels: lockdep and KASAN must stay silent, KCSAN must find no new race."""
-    from lockscale.prove.soak import as_text, soak_all
+    from lockscale.prove.soak import Beside, as_text, soak_all
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
-    found = soak_all(_safe_arms(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
+    beside = Beside(freezes, tuple(mkfs.split()))
+    found = soak_all(_safe_arms(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes), beside)
     return show_verdicts(found, as_text(found))
 
 

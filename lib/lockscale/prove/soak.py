@@ -8,20 +8,20 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
+from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
-from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine, must
-from lockscale.measure.file_system import make, unmount_and_check
-from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
 from lockscale.measure.run_folder import new_run
+from lockscale.measure.study_check import refuse_by_mkfs
 from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.prove.kernel_reports import races, reports
 from lockscale.prove.series_checks import refuse_bad_surroundings
+from lockscale.prove.soak_load import load_for
 from lockscale.study.file import Study, Target, load_whole_study
-from lockscale.study.target_file import with_disk
+from lockscale.study.target_file import guest_target, with_disk
 
 DEBUG, KCSAN = "debug", "kcsan"
 # The log of a soak has to be whole: a report that was pushed out of it is silence.
@@ -35,11 +35,6 @@ AWAKE = {
     DEBUG: (LOCKDEP_IS_ON, "KernelAddressSanitizer initialized"),
     KCSAN: (["true"], "kcsan: enabled early"),
 }
-# Loads until so many seconds have passed in the guest; says how many there were.
-FOR_A_WHILE = (
-    'end=$(($(date +%s) + $1)); shift; n=0; while [ "$(date +%s)" -lt "$end" ]; do '
-    '"$@" > /dev/null || exit 1; n=$((n + 1)); done; echo "$n"'
-)
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,8 @@ class Soaked:
     """What one arm's kernel of one kind said. `races` are pairs of functions, KCSAN's alone.
 
     `new_races`: those that the base under the same load did not show. `failure`: why there was no soak.
-    `again`: a further load of the base.
+    `again`: a further load of the base. `freezes`, `fsyncs`: what was done beside the loads, and `mkfs` with
+    which further options.
     """
 
     study: str
@@ -60,6 +56,9 @@ class Soaked:
     new_races: tuple[tuple[str, ...], ...] = ()
     failure: str = ""
     again: bool = False
+    freezes: int = 0
+    fsyncs: int = 0
+    mkfs: tuple[str, ...] = ()
     origin: str = "qemu"
 
     @property
@@ -80,28 +79,35 @@ class Soaked:
         return {"base": base().line, **asdict(self), "ok": self.ok}
 
 
-def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+@dataclass(frozen=True)
+class Beside:
+    """What is added to each study's load.
+
+    freezes: freeze and thaw the file system over and over, and fsync a file meanwhile. mkfs: further options.
+    """
+
+    freezes: bool = False
+    mkfs: tuple[str, ...] = ()
+
+    def study(self, name: str) -> Study:
+        """Raises BadInput for an option that may not be given."""
+        study = load_whole_study(name)
+        fs_type(study.filesystem).refuse_options(self.mkfs, "")
+        return study.model_copy(update={"mkfs": [*study.mkfs, *self.mkfs]})
+
+
+def soak(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
     """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
-    kernel, study = build(series, kind=kind), load_whole_study(series.study)
+    kernel, study = build(series, kind=kind), beside.study(series.study)
     disk_of = with_disk(target, study.disk_mib)
     watched = booted_guest(
         disk_of, kernel, study.check.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT
     )
     with watched as (machine, disk):
-        loads = _load_for(machine, series.arm, study, disk, guest_seconds)
-        return _said(machine, series, kind, guest_seconds, loads)
-
-
-def _load_for(machine: Machine, arm: str, study: Study, disk: NamedDisk, guest_seconds: int) -> int:
-    share_s = guest_seconds // len(study.check.variants)
-    argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *check_load(study)]
-    loads = 0
-    for variant in study.check.variants:
-        file_system = make(machine, study.options_of(arm, variant), disk)
-        loads += int(must(machine, argv, timeout_s=share_s + LOAD_TIMEOUT_S))
-        unmount_and_check(machine, file_system)
-    return loads
+        rounds = load_for(machine, series.arm, study, disk, guest_seconds, freezes=beside.freezes)
+        heard = _said(machine, series, kind, guest_seconds, rounds.loads)
+        return replace(heard, freezes=rounds.freezes, fsyncs=rounds.fsyncs, mkfs=beside.mkfs)
 
 
 def _said(machine: Machine, series: Series, kind: str, guest_seconds: int, loads: int) -> Soaked:
@@ -119,7 +125,9 @@ def _said(machine: Machine, series: Series, kind: str, guest_seconds: int, loads
     )
 
 
-def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds: int) -> list[Soaked]:
+def soak_all(
+    chosen: Sequence[Series], kind: str, target: Target, guest_seconds: int, beside: Beside = Beside()
+) -> list[Soaked]:
     """Every safe arm, kept in runs/soak-<time>/soak.json after each of them.
 
     KCSAN's races are held against those of the base: every arm of the study that adds no patch. It is
@@ -128,11 +136,13 @@ def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds:
     all arms need.
     """
     safe, studies = safe_of(chosen), {series.study for series in chosen}
+    for study in map(beside.study, sorted(studies) if beside.mkfs else ()):
+        refuse_by_mkfs(study, with_disk(guest_target(target), study.disk_mib).disk.size_mib)
     refuse_bad_surroundings(build=True, boot=True)
     bases = [s for s in all_series() if s.study in studies and not s.patches] if kind == KCSAN else []
     order = [*bases, *(series for series in safe if series not in bases)]
     folder, done = new_run("soak").folder, list[Soaked]()
-    load = partial(_outcome, kind=kind, target=target, guest_seconds=guest_seconds)
+    load = partial(_outcome, kind=kind, target=target, guest_seconds=guest_seconds, beside=beside)
     with progress(f"{kind} kernels under load", len(order)) as shown:
         for at, series in enumerate(order):
             own_bases = [] if series in bases else [one for one in bases if one.study == series.study]
@@ -163,9 +173,9 @@ def _loads(
                 yield replace(load(bare), again=True)
 
 
-def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+def _outcome(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
     try:
-        return soak(series, kind, target, guest_seconds)
+        return soak(series, kind, target, guest_seconds, beside)
     except (BadInput, RunFailed) as error:
         return _failed(series, kind, str(error))
 
@@ -207,6 +217,8 @@ def _line(one: Soaked) -> str:
         return f"{one.kind}: {one.failure}"
     said = f"{one.kind}{', again' if one.again else ''}: "
     said += f"{one.loads} loads in {one.guest_seconds} s of guest time, "
+    if one.freezes:
+        said += f"{one.freezes} freezes and {one.fsyncs} fsyncs meanwhile, "
     if one.kind == KCSAN:
         said += f"{len(one.races)} race(s), {len(one.new_races)} that the base did not show, "
     return said + (f"first: {one.heard[0]}" if one.heard else "silent")

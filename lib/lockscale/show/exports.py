@@ -35,7 +35,7 @@ from lockscale.show.figures import (
     table_beside_simulated,
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
-from lockscale.show.gains import gain_rows, first_virtual
+from lockscale.show.gains import first_virtual, gain_rows
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points

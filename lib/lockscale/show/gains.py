@@ -16,7 +16,13 @@ import pandas as pd
 from lockscale import paths
 from lockscale.measure.compare_arms import rate_repeats
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_runs, first_of_each_study, read_prediction, read_provenance
+from lockscale.measure.run_folder import (
+    Run,
+    curated_runs,
+    first_of_each_study,
+    read_prediction,
+    read_provenance,
+)
 from lockscale.predict.predicted_against_measured import judge_gains, measured_gain
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES

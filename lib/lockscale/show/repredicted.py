@@ -22,7 +22,13 @@ from lockscale.files import sha256_of, write_json
 from lockscale.measure.count_calls import first_counts_of, observed, read_first_counts
 from lockscale.measure.first_rates import first_rates_of, read_first_rates
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_runs, first_of_each_study, read_prediction, read_study_file
+from lockscale.measure.run_folder import (
+    Run,
+    curated_runs,
+    first_of_each_study,
+    read_prediction,
+    read_study_file,
+)
 from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
 from lockscale.predict.gain_interval import GainsSimulated, GainsTold, tell_gains
 from lockscale.predict.guest_counts import predict_guests
