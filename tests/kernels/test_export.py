@@ -112,7 +112,8 @@ def test_the_cover_letter_is_the_mail_0_of_n_beside_the_mbox(made, tmp_path: Pat
     assert (letter["From"], letter["Date"]) == (first["From"], first["Date"])
     text = letter.get_content()
     assert text.startswith("s/arm, for Linux 6.12.y") and "Größe" in text and "# s / arm" not in text
-    assert text.endswith("Patches:\n  [PATCH 1/2] ext4: change super.c\n  [PATCH 2/2] ext4: change ext4.h\n")
+    assert "\n\na@x (2):\n  ext4: change super.c\n  ext4: change ext4.h\n\n fs/ext4/ext4.h  | 2 +-\n" in text
+    assert text.endswith(" 2 files changed, 2 insertions(+), 2 deletions(-)\n")
     assert "Größe" not in out.path.read_text()
 
 

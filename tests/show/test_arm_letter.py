@@ -87,7 +87,9 @@ def test_the_exported_letter_holds_it_between_the_cover_and_the_list_of_patches(
         "Subject: [PATCH 0/4] ext4: move a stream goal",
         "Ours, on top of",
         "Rates in virtual time:",
-        "Patches:\n",
+        "lockscale authors (4):\n  ext4: hash inodes",
+        " fs/ext4/mballoc.c | ",
+        " 2 files changed, ",
     ]
     places = [letter.index(part) for part in parts]
     assert places == sorted(places)

@@ -12,6 +12,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.diffstat import diffstat
 from lockscale.kernels.mail import read_mail, subject_of
 from lockscale.show.changelog import cover, in_form, letter, ticket
 from lockscale.show.commit_text import Letter, Paragraph, as_text, below_of, message_of
@@ -46,7 +47,8 @@ def test_a_cover_letter_is_the_mail_zero_of_the_series_with_the_same_text():
         "its cover holds it back"
     )
     assert message_of(LETTER) in found.get_payload() and below_of(LETTER) in found.get_payload()
-    assert re.findall(r"^  \[RFC PATCH (\d/\d)\]", found.get_payload(), re.MULTILINE) == ["1/3", "2/3", "3/3"]
+    listed = "\n".join(["lockscale authors (3):", *(f"  {subject_of(mail)}" for mail in mails)])
+    assert f"{listed}\n\n{diffstat(mails)}\n" in found.get_payload()
 
 
 def test_a_letter_of_a_series_that_is_held_back_says_why_first():

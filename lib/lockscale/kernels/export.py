@@ -13,10 +13,10 @@ from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base, bases
 from lockscale.kernels.cover import as_mail, held_back
+from lockscale.kernels.letter import cover_letter
 from lockscale.kernels.mail import (
     COLUMNS,
     END_OF_MESSAGE,
-    cover_letter,
     numbered,
     read_mail,
     read_text,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The texts in kernel-patches: read, as TOML, as mails that git am takes, and as the letters of a series."""
+"""The texts in kernel-patches: read, as TOML, and as mails that git am takes."""
 
 import re
 import tomllib
@@ -67,18 +67,6 @@ COLUMNS = 75
 PREFIX = re.compile(r"^\[[^\]]*\]\s*")
 SUBJECT = re.compile(rb"^Subject: (?:\[([^\]\n]*)\] )?", re.MULTILINE)
 NUMBER = re.compile(rb"\d+/\d+")
-# What git and quilt take for the start of a mail, a patch or a signature, at the start of a line.
-STARTS = re.compile(r"^(?=From |diff |Index: |---|-- $)", re.MULTILINE)
-SENT = re.compile(rb"^(?:From|Date): .*\n(?:[ \t].*\n)*", re.MULTILINE)
-LETTER = """\
-{sent}Subject: [{rfc}PATCH 0/{count}] {title}
-MIME-Version: 1.0
-Content-Type: text/plain; charset=UTF-8
-Content-Transfer-Encoding: 8bit
-
-{text}
-Patches:
-{listed}"""
 
 
 def numbered(mails: Sequence[bytes], *, rfc: bool = False) -> list[bytes]:
@@ -100,22 +88,3 @@ def _numbered(mail: bytes, number: bytes, first: bytes) -> bytes:
 def subject_of(mail: bytes) -> str:
     """Without [PATCH n/N]."""
     return PREFIX.sub("", str(message_from_bytes(mail, policy=policy.default)["Subject"]))
-
-
-def cover_letter(title: str, text: str, mails: Sequence[bytes], *, rfc: bool = False) -> bytes:
-    """The mail 0/N with `text` and the subjects of the patches; author and date are the first one's.
-
-    `git format-patch --cover-letter` keeps it in a file of its own too: git am stops at a mail without
-    a patch.
-    """
-    subjects = [str(message_from_bytes(mail, policy=policy.default)["Subject"]) for mail in mails]
-    sent = b"".join(SENT.findall(mails[0].partition(b"\n\n")[0] + b"\n"))
-    letter = LETTER.format(
-        sent=sent.decode(errors="replace"),
-        rfc="RFC " if rfc else "",
-        count=len(mails),
-        title=title,
-        text=STARTS.sub(" ", text),
-        listed="".join(f"  {subject}\n" for subject in subjects),
-    )
-    return MBOX_LINE + letter.encode()

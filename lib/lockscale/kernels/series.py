@@ -202,7 +202,7 @@ def touched_files(series: Series) -> list[str]:
 
 
 def _changed_by(patch: Path) -> list[str]:
-    done = _git(["apply", "--numstat", "--summary", "-z", str(patch.resolve())], patch.resolve().parent)
+    done = run_git(["apply", "--numstat", "--summary", "-z", str(patch.resolve())], patch.resolve().parent)
     if done.returncode:
         raise BadInput(
             f"{patch} is not a patch that git can read ({_error_of(done)}): make it with git format-patch"
@@ -243,13 +243,13 @@ def apply_with_offset(series: Series, tree: Path) -> tuple[dict[str, bytes | Non
 def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> int:
     """The largest offset of its hunks in lines, either way."""
     patch = series.patches[at]
-    done = _git(["apply", "--verbose", str(patch.resolve())], stage)
+    done = run_git(["apply", "--verbose", str(patch.resolve())], stage)
     if done.returncode == 0:
         return max((abs(int(lines)) for lines in OFFSET.findall(done.stderr)), default=0)
-    done = _git(["apply", str(patch.resolve())], stage)  # its words without what it searched for
+    done = run_git(["apply", str(patch.resolve())], stage)  # its words without what it searched for
     if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
         why = "is already in this kernel source: drop it, or name a source without it"
-    elif _git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:
+    elif run_git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:
         why = "applies only if white space is ignored: mail or an editor changed its tabs; export it again"
     elif missing := _without_prefix(patch, tree):
         why = (
@@ -271,11 +271,11 @@ def _without_prefix(patch: Path, tree: Path) -> str:
 
 def _is_in(patches: tuple[Path, ...], stage: Path) -> bool:
     """Whether `patches` can be taken out of the stage, the last one first; the stage is spoilt."""
-    return all(_git(["apply", "-R", str(p.resolve())], stage).returncode == 0 for p in reversed(patches))
+    return all(run_git(["apply", "-R", str(p.resolve())], stage).returncode == 0 for p in reversed(patches))
 
 
-def _git(argv: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run git in `folder`, blind to the user's settings and to any repository around it.
+def run_git(argv: list[str], folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run git in `folder` on the text `given`, blind to the user's settings and to any repository around it.
 
     Below the top of a repository git apply skips, in silence, files that it thinks lie outside.
     """
@@ -283,7 +283,13 @@ def _git(argv: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     env |= {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     return subprocess.run(
-        [need("git"), *argv], cwd=folder, env=env, capture_output=True, text=True, errors="replace"
+        [need("git"), *argv],
+        cwd=folder,
+        env=env,
+        input=given,
+        capture_output=True,
+        text=True,
+        errors="replace",
     )
 
 

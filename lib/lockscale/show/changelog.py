@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from lockscale.kernels.export import why_held_back
-from lockscale.kernels.mail import cover_letter, numbered, read_mail
+from lockscale.kernels.letter import cover_letter
+from lockscale.kernels.mail import numbered, read_mail
 from lockscale.measure.compare_arms import (
     boots_apart_pct,
     function_costs,
