@@ -20,8 +20,10 @@ from lockscale.show.exports import export
 from lockscale.show.prediction import predict
 from lockscale.show.protocol import Measurement
 from lockscale.show.story import open_story
-from lockscale.study.arms_of_a_text import patches_between, submitted
+from lockscale.study.arms_of_a_text import SUBMITTED as SUBMITTED_ROLES
+from lockscale.study.arms_of_a_text import base_of, between, patches_between, submitted
 from lockscale.study.file import list_studies, load_study
+from small_study import study_of
 
 STUDY = load_study("inode-claim")
 SUBMITTED = submitted(load_study("group-trylock"))
@@ -76,6 +78,37 @@ def test_a_cover_letter_compares_our_patches_with_the_base_they_apply_to():
     head = said.partition("How it was measured:")[0]
     assert re.search(r"^procs +trylock +goal-spread +change$", head, re.MULTILINE)
     assert "wait for the lock of a busy block group" not in said and "one goal per CPU" in said
+
+
+def test_a_cover_letter_tells_the_problem_of_the_kernel_that_its_series_applies_to():
+    """A quarter of the rate with two containers is S3's kernel without the trylock, which the base has."""
+    run = max(path.name for path in paths.MEASURED.glob("group-trylock-2*"))
+    story = open_story("group-trylock", run)
+    told = in_form("cover", story)
+    head = " ".join(told.partition("How it was measured:")[0].split())
+    assert story.study.problem not in head and "(published, 2025)" not in head
+    assert "although a search skips a block group whose lock is held" in head
+    assert "Published values are from" not in told, "it names none"
+    study = " ".join(in_form("changelog", story).split())
+    assert study.startswith(story.study.problem), "the study's own text is of its unpatched arm"
+
+
+@pytest.mark.parametrize("name", list_studies())
+def test_an_arm_on_another_kernel_than_the_studys_says_its_own_problem(name: str):
+    study = load_study(name)
+    for arm in study.arms:
+        if arm.role in SUBMITTED_ROLES and study.series_of(arm.name).patches:
+            is_on_another = base_of(study, arm).name != study.unpatched.name
+            assert bool(arm.problem and arm.story) == is_on_another, arm.name
+
+
+def test_an_arm_without_a_problem_of_its_own_has_the_studys():
+    study = study_of(problem="All wait.", story="For one lock.")
+    before, after = study.arms
+    own = after.model_copy(update={"problem": "Some wait."})
+    assert [between(study, before, one).problem for one in (after, own)] == ["All wait.", "Some wait."]
+    assert between(study, before, own).story == "For one lock."
+    assert "problem" not in study.model_dump()["arms"][1], "studies without it are known as before"
 
 
 @pytest.mark.parametrize("name", list_studies())

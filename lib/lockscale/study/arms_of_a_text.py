@@ -49,9 +49,13 @@ def submitted(study: Study) -> Study:
 
 
 def between(study: Study, before: Arm, after: Arm) -> Study:
-    """The study with these two as its unpatched and its patched side, and no other arm."""
+    """The study with these two as its unpatched and its patched side, and no other arm.
+
+    Its problem is that of the kernel before: a study's own may be one that this kernel has no more.
+    """
     sides = [before.model_copy(update={"role": "unpatched"}), after.model_copy(update={"role": "patched"})]
-    return study.model_copy(update={"arms": sides})
+    told = {"problem": after.problem or study.problem, "story": after.story or study.story}
+    return study.model_copy(update={"arms": sides, **told})
 
 
 def base_of(study: Study, ours: Arm) -> Arm:

@@ -67,12 +67,15 @@ class Arm(Strict):
     no real kernel can do. series: the folder whose patches are this arm's, by default its own. mkfs to knobs:
     in addition to the study's; knobs are files of the file system's folder in sysfs. model: by default the
     study's. simulated: false where no model knows the arm. change: what it changes, as a commit message says
-    it; where it is left out, the subjects of its patches.
+    it; where it is left out, the subjects of its patches. problem, story: of the kernel that its patches are
+    for, where the study's are of another one.
     """
 
     name: Name
     role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
     change: Text = ""
+    problem: Text = pydantic.Field(default="", exclude_if=_left_out)
+    story: Text = pydantic.Field(default="", exclude_if=_left_out)
     series: Name | None = None
     mkfs: list[MkfsWord] = []
     mkfs_asserts: list[Feature] = []
