@@ -117,3 +117,11 @@ def test_a_run_of_ones_own_is_told_when_it_is_named(tmp_path: Path):
 def test_a_run_without_such_rates_is_refused_when_it_is_named(study: str, arm: str, run: str, why: str):
     with pytest.raises(BadInput, match=why):
         what_was_measured(study, arm, run)
+
+
+def test_a_series_whose_kernel_has_knobs_of_its_own_still_applies_to_the_bare_base():
+    """timed-backoff's knobs exist in its kernel alone; slow-retry has a patch that it does not have."""
+    said = " ".join(what_was_measured("write-access", "timed-backoff").split())
+    assert "The gain over fast-search, which the series applies to:" in said
+    assert "The gain over another arm, slow-retry (jbd2: always take the buffer lock" in said
+    assert "The gain over slow-retry, and" not in said, "as if the series applied to it"

@@ -82,23 +82,23 @@ def _gains(study: Study, arm: str, rates: pd.DataFrame, told: dict[int, Any]) ->
     predicted = ", and its 90% interval as it was predicted" if told else ""
     if not (table := _table(unpatched, arm, rates, told)):
         return []
-    over_base = "" if base in (unpatched, arm) else _table(base, arm, rates, {})
-    if not over_base:
+    if base in (unpatched, arm):
         return [_Gain(unpatched, f"The gain over {unpatched}{predicted}:", table)]
     own = "; ".join(subject_of(read_mail(one)) for one in study.series_of(unpatched).patches)
     other = f"{unpatched} ({own})" if own else unpatched
-    return [
-        _Gain(base, f"The gain over {base}, which the series applies to:", over_base),
-        _Gain(unpatched, f"The gain over another arm, {other}{predicted}:", table),
-    ]
+    over_other = _Gain(unpatched, f"The gain over another arm, {other}{predicted}:", table)
+    over_base = _table(base, arm, rates, {})
+    if not over_base:
+        return [over_other]
+    return [_Gain(base, f"The gain over {base}, which the series applies to:", over_base), over_other]
 
 
 def _applies_to(study: Study, arm: str) -> str:
-    """The arm to whose source the series is applied; the unpatched one where none is without patches."""
+    """The arm to whose source the series is applied; empty where no arm is that source."""
     try:
         return base_of(study, study.arm(arm)).name
     except BadInput:
-        return study.unpatched.name
+        return ""
 
 
 def _of_what(study: Study, provenance: dict[str, Any]) -> str:

@@ -59,10 +59,15 @@ def between(study: Study, before: Arm, after: Arm) -> Study:
 
 
 def base_of(study: Study, ours: Arm) -> Arm:
-    """The arm without patches that `ours` is compared with: mounted alike, if there is such a one."""
+    """The arm without patches that `ours` is compared with: mounted alike, if there is such a one.
+
+    With the same knobs, too, or else with others: those that a patch adds exist in its own kernel alone.
+    """
     bare = [arm for arm in study.arms if not study.series_of(arm.name).patches]
     options = study.options_of(ours.name)
     alike = [arm for arm in bare if study.options_of(arm.name) == options]
+    mounted = options.model_copy(update={"knobs": {}})
+    alike += [a for a in bare if study.options_of(a.name).model_copy(update={"knobs": {}}) == mounted]
     found = next(iter(alike), None) or next((arm for arm in bare if arm.role == "unpatched"), None)
     if found is None and patches_between(study, study.unpatched, ours) != study.series_of(ours.name).patches:
         found = study.unpatched
