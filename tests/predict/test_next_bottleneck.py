@@ -8,6 +8,7 @@ from known_locks import learned
 
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
+from lockscale.predict.lock_text import letter, lock_text
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.registry import profile_of
@@ -156,3 +157,72 @@ def test_of_two_threads_the_other_holds_what_one_waits_for() -> None:
     found = ask_lock(measured, ["lockless a_lock"], [], learned())
     assert found.next_limit and found.next_limit.gain_ends_at < 1.02
     assert found.candidates[0].worth == "no"
+
+
+def of_two_files() -> UnpatchedData:
+    """offcputime: eight threads, half of whose time waits for a file's rwsem and 3/8 for one mutex."""
+    head = "Tracing off-CPU time (us) of all threads by user + kernel stack for 10 secs.\n"
+    asleep = ("finish_task_switch", "__schedule", "schedule", "schedule_preempt_disabled")
+    file = ("rwsem_down_write_slowpath", "down_write", "ext4_buffered_write_iter", "vfs_write")
+    mutex = ("__mutex_lock", "mutex_lock", "ext4_orphan_add", "ext4_truncate")
+    text = head + "".join(
+        "\n" + "".join(f"    {name}\n" for name in (*asleep, *stack, "do_syscall_64"))
+        + f"    --\n    work\n    -                worker (4096)\n        {us}\n"
+        for stack, us in ((file, 40_000_000), (mutex, 30_000_000))
+    )  # fmt: skip
+    return UnpatchedData({}, profile_of(text), 8)
+
+
+def test_a_next_limit_that_may_be_several_locks_is_no_plain_no() -> None:
+    """As one lock it would be held 99% of the time; as one for each file it may limit nothing."""
+    found = ask_lock(of_two_files(), ["lockless ext4_orphan_add"], [], learned())
+    best = found.candidates[0]
+    assert best.chance < 0.5 and best.worth == "not known"
+    assert best.open == "ext4_buffered_write_iter may be one lock or several"
+    assert best.if_several and best.if_several.value > 1.5 > best.value
+    said, told = lock_text(found), " ".join(letter(found).split())
+    assert "does not say whether that is one lock or several" in said
+    assert "If it is several, each is held for a part of that time and may limit nothing" in said
+    assert f"then gains {best.if_several.value:.2f}" in said
+    assert f"if it is several, {best.if_several.value:.2f} times are expected" in told
+
+
+def test_the_gain_if_several_is_that_of_a_profile_without_them() -> None:
+    """What may limit nothing limits nothing in that case: the other wait might as well not be there."""
+    measured = of_two_files()
+    found = ask_lock(measured, ["lockless ext4_orphan_add"], [], learned()).candidates[0].if_several
+    seen = measured.profile
+    assert seen and found
+    alone = replace(seen, entries=tuple(one for one in seen.entries if "ext4_orphan_add" in one.path))
+    other = ask_lock(
+        replace(measured, profile=alone), ["lockless ext4_orphan_add"], [], learned()
+    ).candidates[0]
+    assert (found.low, found.value, found.high) == pytest.approx((other.low, other.value, other.high))
+    assert found.chance == pytest.approx(other.chance) and other.if_several is None
+
+
+def test_a_patch_that_gains_nothing_either_way_is_still_a_plain_no() -> None:
+    seen = rows(files=("rwsem:W", "40"), rare_lock=("mutex", "0.4"))
+    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), ["lockless rare_lock"], [], learned()).candidates[0]
+    assert found.worth == "no" and found.open == "" and found.if_several
+
+
+@pytest.mark.parametrize(("name", "may_be_several"), [("inode_hash_lock", False), ("&ei->i_data_sem", True)])
+def test_a_class_of_locks_may_be_several_and_a_lock_by_its_own_name_is_one(name: str, may_be_several: bool):
+    """lockdep has one class for the locks of all inodes, of which each has its own."""
+    seen = replace(rows(ours=("mutex", "30"), **{name: ("mutex", "40")}), of_locks=True)
+    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), ["lockless ours"], [], learned()).candidates[0]
+    assert found.next_limit and found.next_limit.may_be_several is may_be_several
+    assert (found.worth, bool(found.if_several)) == (("not known", True) if may_be_several else ("no", False))
+
+
+def test_a_lock_behind_several_still_limits() -> None:
+    """A lock by its own name is one, and limits whatever the class before it is."""
+    seen = replace(
+        rows(ours=("mutex", "20"), **{"&ei->lock": ("mutex", "25")}, the_lock=("mutex", "20")), of_locks=True
+    )
+    bound = ask_lock(UnpatchedData({}, seen, 8, 10.0), ["lockless ours"], [], learned()).candidates[0]
+    without = replace(seen, entries=tuple(one for one in seen.entries if one.name != "the_lock"))
+    free = ask_lock(UnpatchedData({}, without, 8, 10.0), ["lockless ours"], [], learned()).candidates[0]
+    assert bound.if_several and free.if_several and bound.value == pytest.approx(free.value)
+    assert bound.if_several.value < free.if_several.value

@@ -33,10 +33,10 @@ from lockscale.predict.lock_verdict import (
     why_open,
     worth_by_chance,
 )
-from lockscale.predict.next_bottleneck import NextLimit, next_limits
+from lockscale.predict.next_bottleneck import NextLimit, ends_at, next_limits
 from lockscale.predict.one_lock import OneLock, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, read_patch
-from lockscale.predict.published_gains import TYPICAL, GainModel, learn, promise_of
+from lockscale.predict.published_gains import TYPICAL, GainInterval, GainModel, learn, promise_of
 from lockscale.tools.lock_match import Match
 from lockscale.tools.lock_profile import SAMPLES, LockProfile
 
@@ -49,12 +49,23 @@ CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink
 
 
 @dataclass(frozen=True)
+class IfSeveral:
+    """The gain where the waits of the next limit are for several locks, which may limit nothing."""
+
+    low: float
+    value: float
+    high: float
+    chance: float
+
+
+@dataclass(frozen=True)
 class PatchGain:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
     matched: which rows of the profile are meant. promise: the gain if nothing else were in the way; at_least:
     of a share of the time that counts as less than it is (MOST_SHARE). chance: how likely the gain is
     above 1.05, from 0 to 1; worth: by that; open: why it is not known. next_limit: who waits longest with it.
+    The gain is that of one lock there; if_several: where it may be more than one.
     """
 
     patch: str
@@ -69,6 +80,7 @@ class PatchGain:
     worth: str
     open: str = ""
     next_limit: NextLimit | None = None
+    if_several: IfSeveral | None = None
 
     @property
     def at_least(self) -> bool:
@@ -187,13 +199,16 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
     leaves = [(change, match) for change, match in asked.matched if not _own(change, measured)]
     others = next_limits(measured, leaves, over)
     following = next(iter(others), None)
-    limit = min((one.gain_ends_at for one in others if one.limits), default=float("inf"))
+    of_one, of_several = ends_at(others)
     seen = all_seen(measured, asked)
     most = _most_gain(measured, asked)
     left = _left(asked)
-    gain = learned.gain(left, promise, most, timed=seen, next_limit=limit)
-    ends_at = following.gain_ends_at if following and not following.none_because else None
-    why = why_open(measured, gain.worth, ends_at, shares, asked, over)
+    gain, freer = (
+        learned.gain(left, promise, most, timed=seen, next_limit=limit) for limit in (of_one, of_several)
+    )
+    next_at = following.gain_ends_at if following and not following.none_because else None
+    several = next((one.name for one in others if one.limits and one.may_be_several), "")
+    why = why_open(measured, gain.worth, next_at, shares, asked, over, (several, freer.worth))
     return PatchGain(
         patch=patch.text,
         left=left,
@@ -207,7 +222,12 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
         worth=worth_by_chance(measured, gain.worth, why),
         open=why,
         next_limit=following,
+        if_several=_if_several(freer) if of_one < of_several else None,
     )
+
+
+def _if_several(gain: GainInterval) -> IfSeveral:
+    return IfSeveral(gain.low, gain.value, gain.high, gain.worth)
 
 
 def _left(asked: MatchedPatch) -> str:

@@ -119,7 +119,7 @@ def _next(answer: LockAnswer) -> str:
         return f"{about}: {limit.none_because}."
     if limit.is_another_lock:
         return (
-            f"{about}. If that is one lock, it {held} alone limit the gain to about "
+            f"{about}. {_if_several(best)}If that is one lock, it {held} alone limit the gain to about "
             f"{limit.gain_ends_at:.2f}, which the gains above allow for. Waits show such a limit only "
             f"roughly: it may be {ROOM:.2f} times as high, or lower, as behind a lock that is always held "
             "the next one has no queue, however busy it is."
@@ -128,6 +128,18 @@ def _next(answer: LockAnswer) -> str:
         f"{about} for a lock of the same kind. If it is a different lock (say so with --distinct), it {held} "
         f"limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting changes too "
         f'(ask for both: "A + B").'
+    )
+
+
+def _if_several(best: PatchGain) -> str:
+    """What is not known of the next limit, and what follows if it is none."""
+    free = best.if_several
+    if free is None:
+        return ""
+    return (
+        "This input does not say whether that is one lock or several, such as one for each file. If it is "
+        f"several, each is held for a part of that time and may limit nothing: {best.patch} then gains "
+        f"{free.value:.2f} ({free.low:.2f} to {free.high:.2f}; {_chance(free.chance)} for more than 5%). "
     )
 
 
@@ -198,15 +210,27 @@ def _unseen(answer: LockAnswer) -> str:
 
 
 def _doubt(answer: LockAnswer) -> str:
-    limit = answer.next_limit
+    limit, best = answer.next_limit, answer.candidates[0]
     first = (
         f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
-        f"{limit.gain_ends_at:.2f} times" + ("." if limit.is_another_lock else ", if it is a different lock.")
+        f"{limit.gain_ends_at:.2f} times{_if_it_is(best, limit)}."
         if limit and not limit.none_because and not _limits_nothing(answer, limit)
         else _unseen(answer)
     )
     off = answer.off_by_pct
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""
-    if (why := answer.candidates[0].open) in (CONTRADICTION, UNEXPLAINED):
+    if (why := best.open) in (CONTRADICTION, UNEXPLAINED):
         fit += f" {why[0].upper()}{why[1:]}, so it is not shown that the change pays."
     return f"{first}{fit} It has to be measured at the thread counts that matter."
+
+
+def _if_it_is(best: PatchGain, limit: NextLimit) -> str:
+    """Under which condition the next limit is one, and what is expected without."""
+    if not limit.is_another_lock:
+        return ", if it is a different lock"
+    if best.if_several is None:
+        return ""
+    return (
+        f", if it is one lock; if it is several, {best.if_several.value:.2f} times are expected "
+        f"({best.if_several.low:.2f} to {best.if_several.high:.2f})"
+    )

@@ -86,10 +86,12 @@ def why_open(
     shares: Sequence[float | None],
     asked: MatchedPatch,
     over: Sequence[str],
+    several: tuple[str, float] = ("", 0.0),
 ) -> str:
     """Why it is not known whether a patch is worth writing; empty where it is.
 
-    over: of held_over(). Work that is no wait is taken for waiting, so it can say no, but not yes.
+    over: of held_over(). several: whose waits limit, but may be for several locks, and the chance then. Work
+    that is no wait is taken for waiting, so it can say no, but not yes.
     """
     if measured.impossible:
         return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
@@ -110,7 +112,8 @@ def why_open(
     if chance < SURE and over:
         return f"{over[0]} may hold a lock while this one is waited for"
     if chance < UNLIKELY:
-        return ""
+        name, otherwise = several
+        return f"{name} may be one lock or several" if otherwise >= UNLIKELY else ""
     if many := _many_locks(asked):
         return many
     if few := few_samples(measured):

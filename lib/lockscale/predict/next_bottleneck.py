@@ -21,6 +21,7 @@ HELD_MEANWHILE = (
 )
 MANY_OF_A_CLASS = "it was held longer than the load ran: several locks of one class, none of which may limit"
 WHICH = "without call graphs it may be several locks"
+FIELD = "->"  # in the name of a lock class: each structure of its kind has such a lock
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class NextLimit:
     """Who waits second longest, and the gain at which that alone would end a patch of the first.
 
     none_because: why its waits are no limit, although it is another lock; empty where they are one.
+    may_be_several: whether its waits may be for several locks, of which none limits so early, or none at all.
     """
 
     name: str
@@ -35,6 +37,7 @@ class NextLimit:
     gain_ends_at: float
     is_another_lock: bool
     none_because: str = ""
+    may_be_several: bool = False
 
     @property
     def limits(self) -> bool:
@@ -45,7 +48,7 @@ class NextLimit:
 def next_limits(
     measured: UnpatchedData, asked: Sequence[tuple[Change, Match]], over: Sequence[str]
 ) -> list[NextLimit]:
-    """The waits that a patch of these leaves alone, the longest first, up to the first that is a limit.
+    """The waits that a patch of these leaves alone, the longest first, up to a limit that is of one lock.
 
     over: who may hold a lock while these are waited for. No wait has more time than the others leave.
     """
@@ -60,9 +63,22 @@ def next_limits(
             continue
         limit = _limit(measured, profile, wait, share, ours)
         found.append(replace(limit, none_because=HELD_MEANWHILE) if limit.name in over else limit)
-        if found[-1].limits:
+        if found[-1].limits and not found[-1].may_be_several:
             break
     return found
+
+
+def ends_at(others: Sequence[NextLimit]) -> tuple[float, float]:
+    """The gain at which the first of these limits, and at which if those that may be several locks are.
+
+    Several may limit nothing, so that is the first of one lock. Infinite where there is none.
+    """
+    limits = [one for one in others if one.limits]
+    return _first(limits), _first([one for one in limits if not one.may_be_several])
+
+
+def _first(limits: Sequence[NextLimit]) -> float:
+    return limits[0].gain_ends_at if limits else float("inf")
 
 
 def _share(measured: UnpatchedData, wait: Match, ours: Sequence[Match]) -> float:
@@ -115,7 +131,9 @@ def _limit(
         name = f"{wait.entries[0].family}:{name}"
     several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
     several = several or (WHICH if names_no_lock(wait) and not measured.distinct else "")
-    return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)
+    many = not profile.names_locks or FIELD in name
+    many = many and measured.most_threads > 2  # of two, the other one holds whatever one waits for
+    return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several, may_be_several=many)
 
 
 def _without_callers(match: Match) -> bool:
