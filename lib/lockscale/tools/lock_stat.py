@@ -8,19 +8,27 @@ Names are cut to 37 characters and versions of a class (`#12`) to one digit.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from lockscale.errors import BadInput
 from lockscale.tools.lock_profile import LockProfile
-from lockscale.tools.parsed_rows import Number, Parsed, ParsedRow, rows_of
+from lockscale.tools.lock_stat_row import (
+    COLUMNS,
+    FILE,
+    PLACE,
+    LockClassUse,
+    Times,
+    is_part,
+    part_of,
+    use_of,
+)
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED, unseal
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 
 TOOL = "lock_stat"
-FILE = "/proc/lock_stat"
 SWITCH = "/proc/sys/kernel/lock_stat"
 # The file has no end of its own: the number of lines tells a whole reading from a cut one.
 READ = ("awk", '{ print } END { print "lines", NR }', FILE)
@@ -39,46 +47,9 @@ ON_TARGET = TargetTool(
     ],
 )
 
-_TIMES = "{0}-min {0}-max {0}-total {0}-avg"
-_COLUMNS = (
-    f"class name con-bounces contentions {_TIMES.format('waittime')} "
-    f"acq-bounces acquisitions {_TIMES.format('holdtime')}"
-).split()
-_HALF = r"(\d{1,20}) +(\d{1,20})" + r" +(\d{1,20}\.\d\d)" * 4
-_ROW = re.compile(rf" *(\S.*?)(?:-([WR]))?: *{_HALF} +{_HALF}", re.ASCII)
-_PLACE = re.compile(r" *(\S.*?) +(\d{1,20}) +\[<\S+>\] (\S.*)", re.ASCII)
 _PLACES = 4  # LOCKSTAT_POINTS
 _COMMAND = re.compile(r".*[$#] .*/proc/lock_stat\b.*")
 """What may stand above a terminal's copy of the file."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """struct lock_time: how many, and the shortest, longest, summed and mean time in microseconds."""
-
-    count: int
-    min_us: float
-    max_us: float
-    total_us: float
-    avg_us: float
-
-
-@dataclass(frozen=True)
-class LockClassUse:
-    """One lock class in one mode since the last reset; an exclusive lock's mode is `write`.
-
-    `waits.count` is the kernel's contentions, `holds.count` its acquisitions; bounces are those of
-    them that found the lock last used by another CPU. `ambiguous`: several classes share the
-    printed name, and these are their sums.
-    """
-
-    name: str
-    mode: Literal["write", "read"]
-    con_bounces: int
-    waits: Times
-    acq_bounces: int
-    holds: Times
-    ambiguous: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,11 +79,11 @@ class _Table:
         self._in_section: list[LockSite] = []
 
     def add(self, line: str) -> None:
-        if row := _ROW.fullmatch(line):
+        if use := use_of(line):
             self._refuse_unless(self.section < 2, line)
             self.close()
-            self._add_use(_use(row))
-        elif place := _PLACE.fullmatch(line):
+            self.add_use(use)
+        elif place := PLACE.fullmatch(line):
             self._refuse_unless(self.section > 0 and len(self._in_section) < _PLACES, line)
             role: Literal["waiter", "holder"] = "waiter" if self.section == 1 else "holder"
             self._in_section.append(LockSite(place[1], role, place[3], int(place[2])))
@@ -135,9 +106,9 @@ class _Table:
         self.places += self._in_section
         self._in_section, self.section = [], next_section
 
-    def _add_use(self, use: LockClassUse) -> None:
-        for times in (use.waits, use.holds):  # get_lock_stats: the mean is cut to 0.01 us
-            if abs(times.total_us - times.count * times.avg_us) > 0.011 * times.count + 0.01:
+    def add_use(self, use: LockClassUse) -> None:
+        for times in (use.waits, use.holds):
+            if not times.adds_up:
                 raise BadInput(
                     f"lock_stat says of {use.name} a total of {times.total_us:g} us, but {times.count} times "
                     f"{times.avg_us:g} us: it is damaged, read it again"
@@ -155,22 +126,6 @@ class _Table:
             raise BadInput(
                 f"lock_stat has a line that does not belong to its table: {line.strip()[:60]!r}{after}"
             )
-
-
-def _use(row: re.Match[str]) -> LockClassUse:
-    name, mode, *cells = row.groups()
-    return LockClassUse(
-        name,
-        "read" if mode == "R" else "write",
-        int(cells[0]),
-        _times(cells[1:6]),
-        int(cells[6]),
-        _times(cells[7:12]),
-    )
-
-
-def _times(cells: Sequence[str]) -> Times:
-    return Times(int(cells[0]), *(float(cell) for cell in cells[1:]))
 
 
 def _sum(a: LockClassUse, b: LockClassUse) -> LockClassUse:
@@ -194,11 +149,12 @@ def _sum_times(a: Times, b: Times) -> Times:
 
 @dataclass(frozen=True)
 class LockStat:
-    """One reading; `warnings` say what may be missing from it."""
+    """One reading; `warnings` say what may be missing from it, `assumed` what a part leaves open."""
 
     uses: tuple[LockClassUse, ...]
     places: tuple[LockSite, ...]
     warnings: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
 
 def start() -> list[tuple[str, str]]:
@@ -207,8 +163,9 @@ def start() -> list[tuple[str, str]]:
 
 
 def recognise(text: str) -> bool:
-    """Whether it begins as the file does, in any version, or with the command that printed it."""
-    return text[_begins(text) :].startswith("lock_stat version ")
+    """Whether it begins as the file does, in any version, or is rows of it; the command may stand above."""
+    body = text[_begins(text) :]
+    return body.startswith("lock_stat version ") or is_part(body)
 
 
 def _begins(text: str) -> int:
@@ -220,11 +177,17 @@ def _begins(text: str) -> int:
 def parse(text: str) -> LockStat:
     """What READ prints; the plain file too, with a warning, because nothing in it says that it is whole.
 
-    BadInput when it is not lock_stat 0.4, lock debugging was disabled, or a line is not one of its table.
+    Rows alone are read in the kernel's order, which `assumed` says. BadInput when it is not lock_stat 0.4,
+    lock debugging was disabled, or a line is not one of its table.
     """
     lines, warnings = _whole_lines(text[_begins(text) :])
-    _check_header(lines)
     table = _Table()
+    if is_part("\n".join(lines)):
+        part = part_of(lines)
+        for use in part.uses:
+            table.add_use(use)
+        return LockStat(tuple(table.uses.values()), (), warnings, part.said)
+    _check_header(lines)
     for line in lines[5:]:
         table.add(line)
     if table.section:  # its row, or both of them, are above the first separator
@@ -253,7 +216,10 @@ def _whole_lines(text: str) -> tuple[list[str], tuple[str, ...]]:
 def _check_header(lines: list[str]) -> None:
     title = lines[0] if lines else ""
     if not title.startswith("lock_stat version ") and any(map(_name_of_row, lines)):
-        raise BadInput(f"this is a part of {FILE}: its first line, lock_stat version 0.4, is missing")
+        raise BadInput(
+            f"this is a part of {FILE}: its first line, lock_stat version 0.4, is missing, and not all lines "
+            "are of its table: give the whole file, or rows alone"
+        )
     if not title.startswith("lock_stat version "):
         raise BadInput(f"this is not {FILE}: the kernel needs CONFIG_LOCK_STAT, and only root reads it")
     if title != "lock_stat version 0.4":
@@ -261,7 +227,7 @@ def _check_header(lines: list[str]) -> None:
     if lines[1:] and lines[1].startswith("*WARNING*"):
         raise BadInput("lock_stat: lock debugging is disabled: see the kernel log and boot again")
     head = lines[1:5]
-    if len(head) < 4 or head[1].split() != _COLUMNS or head[3] or set(head[0] + head[2]) != {"-"}:
+    if len(head) < 4 or head[1].split() != COLUMNS or head[3] or set(head[0] + head[2]) != {"-"}:
         raise BadInput("lock_stat does not have the columns of version 0.4: it was cut off or changed")
 
 
@@ -291,7 +257,9 @@ def rows(text: str) -> Parsed:
         for use in found.uses
         if use.ambiguous
     ]
-    return Parsed(TOOL, "0.4", tuple(of_locks), (*(() if is_sealed else found.warnings), *shared))
+    version = NOT_STATED if found.assumed else "0.4"
+    said = (*found.assumed, *(() if is_sealed else found.warnings), *shared)
+    return Parsed(TOOL, version, tuple(of_locks), said)
 
 
 def profiles(text: str) -> list[LockProfile]:
@@ -314,7 +282,7 @@ def profiles(text: str) -> list[LockProfile]:
         )
         for use in found.uses
     ]
-    warnings = () if is_sealed else found.warnings
+    warnings = (*found.assumed, *(() if is_sealed else found.warnings))
     sites = tuple((one.symbol, one.name) for one in found.places if one.role == "waiter")
     return [
         LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, warnings, sites=sites, of_locks=True)
@@ -322,8 +290,8 @@ def profiles(text: str) -> list[LockProfile]:
 
 
 def _name_of_row(line: str) -> tuple[str, str] | None:
-    row = _ROW.fullmatch(line)
-    return (row[1], "read" if row[2] == "R" else "write") if row else None
+    use = use_of(line)
+    return (use.name, use.mode) if use else None
 
 
 def _numbers(metric: str, times: Times) -> list[Number]:

@@ -153,6 +153,11 @@ _FORMS = [
         r"^[\d.]+([^\s\w,.])[A-Za-z/%]*\1[A-Za-z][\w:/-]*\1\d+\1\d+\.\d\d",
         "these are perf stat's counts with a separator other than a comma: count with -x, or -j",
     ),
+    (
+        r"^ *\S.*: *\d[\d.]*(?: +\d[\d.]*){7,}$",
+        "this has rows as /proc/lock_stat has them, but not with the twelve numbers of version 0.4, or other "
+        "lines between them: give the whole file with its header",
+    ),
     (r"^@\w*(?:\[.*\])?: \d+$", f"this is a bpftrace map without stacks: print {stack_counts.FORM}"),
     (r"^\d;fio-\d", f"this is fio's terse output: {_JSON}"),
     (r"^(?:fio-\d\.\d+\S*$|\S.*: \(g=\d+\): rw=)", f"this is fio's human-readable output: {_JSON}"),
