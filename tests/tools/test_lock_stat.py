@@ -283,6 +283,14 @@ def test_a_repeated_row_of_the_plain_file_is_refused():
         lock_stat.parse(plain_file([QUIET, QUIET]))
 
 
+@pytest.mark.parametrize("name", ["key#1", "&k->key#1/2", "x" * 37])
+def test_classes_whose_names_the_kernel_cut_to_the_same_may_have_the_same_numbers(name):
+    """Versions 10 and 11 of the class `key` are both printed as key#1; a version of 1 is never printed."""
+    one, two = (parse(plain_file(n * [Class(name, QUIET.write)])).rows for n in (1, 2))
+    once, twice = ([row.value for row in rows if row.metric == "acquisitions"] for rows in (one, two))
+    assert once == [1] and twice == [2] and len(one) == len(two)
+
+
 def test_it_starts_from_zero():
     assert lock_stat.start() == [("/proc/sys/kernel/lock_stat", "1\n"), ("/proc/lock_stat", "0\n")]
 
