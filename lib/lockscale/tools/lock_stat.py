@@ -48,7 +48,7 @@ ON_TARGET = TargetTool(
 )
 
 _PLACES = 4  # LOCKSTAT_POINTS
-# seq_stats(): two classes of such names may be told apart by what was cut off, and be as busy as each other.
+# seq_stats(): names of two classes may differ in what was cut off only, and both classes be equally busy.
 _CUT_NAME = re.compile(r".{37,}|.*#\d(?:/\d)?")
 _COMMAND = re.compile(r".*[$#] .*/proc/lock_stat\b.*")
 """What may stand above a terminal's copy of the file."""
