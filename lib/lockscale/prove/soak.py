@@ -146,6 +146,7 @@ def soak_all(
     with progress(f"{kind} kernels under load", len(order)) as shown:
         for at, series in enumerate(order):
             own_bases = [] if series in bases else [one for one in bases if one.study == series.study]
+            shown.update(at, f"{series.name}: boot, then {guest_seconds} s of load in the guest")
             for loaded in _loads(series, own_bases, done, load):
                 shown.update(at, f"{series.name}: {loaded.name} was loaded")
                 done.append(loaded)
