@@ -442,10 +442,26 @@ def test_times_in_another_order_are_refused_unless_they_cannot_be_told_apart(ord
     assert use.holds == Times(mode[3].nr, low, high, total, mean)
 
 
-@pytest.mark.parametrize("prefix", ["12:", "/proc/lock_stat:", "/proc/lock_stat:12:", "12-"])
+@pytest.mark.parametrize(
+    "prefix", ["12:", "/proc/lock_stat:", "/proc/lock_stat:12:", "12-", "before.txt:", "runs/after-7-"]
+)
 def test_what_grep_puts_before_a_line_is_no_part_of_a_name(prefix):
-    with pytest.raises(BadInput, match="what grep -n or -H puts before a line: grep without them"):
+    with pytest.raises(BadInput, match="as grep prints them: use grep -h, without -n"):
         lock_stat.parse(f"{prefix}{grepped([QUIET])}")
+
+
+def test_rows_of_two_readings_are_not_added_up():
+    """As a grep before the load and one after it print them, one below the other."""
+    later = replace(QUIET, write=(0, LockTime(), 3, kernel_times(55_004, 1_000)))
+    with pytest.raises(BadInput, match=r"2 rows of .*rsv-conversion \(write\): give those of one reading"):
+        lock_stat.parse(grepped([QUIET]) + grepped([later]))
+    cut = [replace(one, name="x" * 37) for one in (QUIET, later)]
+    (use,) = lock_stat.parse(grepped(cut)).uses
+    assert use.ambiguous and use.holds.count == 3
+
+
+def test_blanks_that_a_terminal_left_at_the_end_of_a_row_are_none_of_it():
+    assert lock_stat.parse(grepped([QUIET]).replace("\n", "  \n")) == lock_stat.parse(grepped([QUIET]))
 
 
 @pytest.mark.parametrize("numbers", ["1 2 0.10 3.00 4.00 5 60 0.10 7.00 80.00", "1 2 3 4 5 6 7 8 9 10 11 12"])

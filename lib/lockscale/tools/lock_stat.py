@@ -15,6 +15,7 @@ from lockscale.errors import BadInput
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.lock_stat_row import (
     COLUMNS,
+    CUT_NAME,
     FILE,
     PLACE,
     LockClassUse,
@@ -48,8 +49,6 @@ ON_TARGET = TargetTool(
 )
 
 _PLACES = 4  # LOCKSTAT_POINTS
-# seq_stats(): names of two classes may differ in what was cut off only, and both classes be equally busy.
-_CUT_NAME = re.compile(r".{37,}|.*#\d(?:/\d)?")
 _COMMAND = re.compile(r".*[$#] .*/proc/lock_stat\b.*")
 """What may stand above a terminal's copy of the file."""
 
@@ -116,7 +115,7 @@ class _Table:
                     f"{times.avg_us:g} us: it is damaged, read it again"
                 )
         same = self.uses.get((use.name, use.mode))
-        if same == use and not _CUT_NAME.fullmatch(use.name):
+        if same == use and not CUT_NAME.fullmatch(use.name):
             raise BadInput(
                 f"lock_stat has identical lines for {use.name}: reset the counts and read it again"
             )

@@ -8,6 +8,7 @@ shortest, the second the longest, and the third the count times the fourth.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -21,12 +22,14 @@ COLUMNS = (
     f"acq-bounces acquisitions {_TIMES.format('holdtime')}"
 ).split()
 _HALF = r"(\d{1,20}) +(\d{1,20})" + r" +(\d{1,20}\.\d\d)" * 4
-_ROW = re.compile(rf" *(\S.*?)(?:-([WR]))?: *{_HALF} +{_HALF}", re.ASCII)
+_ROW = re.compile(rf" *(\S.*?)(?:-([WR]))?: *{_HALF} +{_HALF} *", re.ASCII)
 PLACE = re.compile(r" *(\S.*?) +(\d{1,20}) +\[<\S+>\] (\S.*)", re.ASCII)
 _RULE = re.compile(r" *(?:-+|\.+)")
 _FIRST_LINE = re.compile(r".*\S.*")
-_FOUND_AT = re.compile(r"(?:/proc/lock_stat[:-])?\d+[:-] |/proc/lock_stat[:-]")
-"""What grep puts before a line with -n or -H; a class of such a name is not known."""
+# seq_stats(): names of two classes may differ in what was cut off only, and both classes be equally busy.
+CUT_NAME = re.compile(r".{37,}|.*#\d(?:/\d)?")
+_FOUND_AT = re.compile(r"(?:\S+[:-])?\d+[:-] |/proc/lock_stat[:-]|\S+[:-]  ")
+"""A file or the number of a line, as grep puts it before the blanks that fill the column of names."""
 NO_HEADER = (
     "the header line is missing: the order of the columns is assumed to be that of lock_stat 0.4 in "
     f"kernel/locking/lockdep_proc.c ({', '.join(COLUMNS[2:])}; times in us)"
@@ -125,12 +128,22 @@ def part_of(lines: Sequence[str]) -> RowsAlone:
     for use in uses:
         if _FOUND_AT.match(use.name):
             raise BadInput(
-                f"{use.name[:40]!r} begins with what grep -n or -H puts before a line: grep without them"
+                f"{use.name[:40]!r} begins with the file or the line's number, as grep prints them: use "
+                "grep -h, without -n"
             )
         if not has_header:
             _refuse_another_order(use)
+    _refuse_two_readings(uses)
     sites = any(map(PLACE.fullmatch, lines))
     return RowsAlone(uses, (*(() if has_header else (NO_HEADER,)), PART, *((NO_SITES,) if sites else ())))
+
+
+def _refuse_two_readings(uses: Sequence[LockClassUse]) -> None:
+    """As one grep after another prints them: only a name that was cut stands for several classes."""
+    rows = Counter((use.name, use.mode) for use in uses if not CUT_NAME.fullmatch(use.name))
+    for (name, mode), count in rows.items():
+        if count > 1:
+            raise BadInput(f"there are {count} rows of {name} ({mode}): give those of one reading of {FILE}")
 
 
 def _refuse_another_order(use: LockClassUse) -> None:

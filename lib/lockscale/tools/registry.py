@@ -154,9 +154,9 @@ _FORMS = [
         "these are perf stat's counts with a separator other than a comma: count with -x, or -j",
     ),
     (
-        r"^ *\S.*: *\d[\d.]*(?: +\d[\d.]*){7,}$",
-        "this has rows as /proc/lock_stat has them, but not with the twelve numbers of version 0.4, or other "
-        "lines between them: give the whole file with its header",
+        r"^ *\S.*: *\d[\d.]*(?: +\d[\d.]*){7,} *$",
+        "this has rows as /proc/lock_stat has them, but not with the twelve numbers of version 0.4, or with "
+        "other lines beside them: give the whole file with its header, or its rows alone",
     ),
     (r"^@\w*(?:\[.*\])?: \d+$", f"this is a bpftrace map without stacks: print {stack_counts.FORM}"),
     (r"^\d;fio-\d", f"this is fio's terse output: {_JSON}"),
