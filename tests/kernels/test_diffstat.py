@@ -100,6 +100,20 @@ def test_files_that_a_series_makes_or_removes_are_named(tmp_path: Path):
     assert " create mode 100644 new.c\n" in ours and " delete mode 100644 old.c\n" in ours
 
 
+def test_modes_and_empty_files_are_told_as_git_tells_them(tmp_path: Path):
+    """A selftest brings a script that can be run."""
+    git(tmp_path, "init", "-q")
+    commit(tmp_path, {"old.sh": FILE, "kept.sh": FILE})
+    (tmp_path / "old.sh").chmod(0o755)
+    (tmp_path / "run.sh").touch(mode=0o755)
+    commit(tmp_path, {"run.sh": ["#!/bin/sh"], "empty.h": [], "a name.txt": ["x"]})
+    commit(tmp_path, {"run.sh": ["#!/bin/sh", "true"], "kept.sh": FILE[1:]})
+    git(tmp_path, "format-patch", "-q", "-o", "mails", "HEAD~2")
+    said = diffstat([read_mail(path) for path in sorted((tmp_path / "mails").glob("*"))])
+    assert said == git(tmp_path, "diff", "--stat=72", "--summary", "HEAD~2", "HEAD")
+    assert " create mode 100755 run.sh\n" in said and " mode change 100644 => 100755 old.sh\n" in said
+
+
 def test_patches_of_other_versions_are_added_up_and_the_letter_says_so(tmp_path: Path):
     """As git apply takes the second one with an offset: nothing says which lines both have."""
     first, second = changed(FILE, 20, 1, ["first"]), changed(FILE, 40, 1, ["x", "y"])
@@ -119,6 +133,11 @@ def test_patches_of_other_versions_are_added_up_and_the_letter_says_so(tmp_path:
 def test_a_series_that_moves_a_file_says_that_its_lines_are_not_counted(tmp_path: Path):
     said, _ = both(tmp_path, {"a.c": FILE}, {"a.c": None, "b.c": FILE})
     assert said.startswith("No diffstat: ") and "renames" in said
+
+
+def test_a_file_that_is_no_text_has_no_lines_to_count(tmp_path: Path):
+    said, _ = both(tmp_path, {"a.c": FILE}, {"a.c": FILE[1:], "image": ["a\0b"]})
+    assert said.startswith("No diffstat: ") and "is no text" in " ".join(said.split())
 
 
 def test_no_patch_has_no_diffstat():

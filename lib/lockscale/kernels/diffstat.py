@@ -20,11 +20,15 @@ from lockscale.kernels.series import run_git
 from lockscale.scratch import scratch_folder
 
 WIDTH = 72  # MAIL_DEFAULT_WRAP of git, which format-patch gives its diffstat
+NONE = (
+    "No diffstat: the series renames or copies a file, or one of its files is no text or has a name that git "
+    "quotes."
+)
 _SECTION = re.compile(r"^(?=diff --git )", re.MULTILINE)
-_NAMES = re.compile(r"diff --git a/(\S+) b/\1$", re.MULTILINE)
-_INDEX = re.compile(r"^index ([0-9a-f]{4,64})\.\.([0-9a-f]{4,64})", re.MULTILINE)
-_CREATED = re.compile(r"^new file mode ", re.MULTILINE)
-_DELETED = re.compile(r"^deleted file mode ", re.MULTILINE)
+_NAMES = re.compile(r"diff --git a/(.+) b/\1$", re.MULTILINE)
+_INDEX = re.compile(r"^index ([0-9a-f]{4,64})\.\.([0-9a-f]{4,64})(?: (\d+))?$", re.MULTILINE)
+_MODE = re.compile(r"^(new file|deleted file|old|new) mode (\d+)$", re.MULTILINE)
+_NO_TEXT = re.compile(r"^(?:GIT binary patch|Binary files .* differ)$", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
@@ -40,12 +44,14 @@ class _Hunk(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a patch does to a file: from which version of it to which one; empty where it does not say."""
+    """What a patch does to a file: from which version of it to which one; empty where it does not say.
+
+    modes: as git has them, empty where there is no file.
+    """
 
     name: str
     blobs: tuple[str, str]
-    created: bool
-    deleted: bool
+    modes: tuple[str, str]
     hunks: list[_Hunk]
 
 
@@ -97,17 +103,17 @@ class _Stretch:
 
 @dataclass
 class _File:
-    """was, is_there: whether the series finds it, and whether it leaves it."""
+    """was, will_be: the mode of what the series finds and of what it leaves; empty where there is no file."""
 
-    was: bool
-    is_there: bool = True
+    was: str
+    will_be: str = ""
     stretches: list[_Stretch] = field(default_factory=lambda: [_Stretch()])
 
     def take(self, change: _Change) -> None:
         if not self.stretches[-1].take(change):
             self.stretches.append(_Stretch())
             self.stretches[-1].take(change)
-        self.is_there = not change.deleted
+        self.will_be = change.modes[1]
 
 
 def diffstat(mails: Sequence[bytes]) -> str:
@@ -116,14 +122,14 @@ def diffstat(mails: Sequence[bytes]) -> str:
     for mail in mails:
         for change in _changes(mail.decode(errors="surrogateescape")):
             if change is None:
-                return "No diffstat: the series renames or copies a file, or one of its files is no text.\n"
-            files.setdefault(change.name, _File(was=not change.created)).take(change)
+                return "\n".join([*textwrap.wrap(NONE, COLUMNS), ""])
+            files.setdefault(change.name, _File(was=change.modes[0])).take(change)
     if not files:
         return ""
     summed = [name for name, file in files.items() if len(file.stretches) > 1]
     note = (
-        f"In {', '.join(summed)} the changes of the patches are added up, as these were not made one on top "
-        "of the other."
+        f"In {' and '.join(summed)} the changes of the patches are added up, as these were not made one on "
+        "top of the other."
     )
     return _as_git_says(files) + ("\n".join(["", *textwrap.wrap(note, COLUMNS), ""]) if summed else "")
 
@@ -138,11 +144,20 @@ def _changes(mail: str) -> Iterator[_Change | None]:
     for part in _SECTION.split(mail)[1:]:
         head, hunks = part.partition("\n@@ ")[0], _hunks(part)
         names, blobs = _NAMES.match(part), _INDEX.search(head)
-        if not names or (blobs and blobs[1] != blobs[2] and not hunks and "0000" not in (blobs[1], blobs[2])):
+        if not names or _NO_TEXT.search(head):
             yield None
             continue
-        created, deleted = bool(_CREATED.search(head)), bool(_DELETED.search(head))
-        yield _Change(names[1], (blobs[1], blobs[2]) if blobs else ("", ""), created, deleted, hunks)
+        yield _Change(names[1], (blobs[1], blobs[2]) if blobs else ("", ""), _modes(head), hunks)
+
+
+def _modes(head: str) -> tuple[str, str]:
+    """Of the file before and after; a patch names one only where it makes, removes or changes it."""
+    index = _INDEX.search(head)
+    kept: str = (index[3] if index else None) or "100644"
+    said: dict[str, str] = {"old": kept, "new": kept, **dict(_MODE.findall(head))}
+    before = "" if "new file" in said else said.get("deleted file", said["old"])
+    after = "" if "deleted file" in said else said.get("new file", said["new"])
+    return before, after
 
 
 def _hunks(part: str) -> list[_Hunk]:
@@ -176,8 +191,8 @@ def _as_git_says(files: dict[str, _File]) -> str:
         )
 
     trees = {
-        "before": {name: content(_all(file, "before")) for name, file in files.items() if file.was},
-        "after": {name: content(_all(file, "after")) for name, file in files.items() if file.is_there},
+        "before": [(n, f.was, content(_all(f, "before"))) for n, f in files.items() if f.was],
+        "after": [(n, f.will_be, content(_all(f, "after"))) for n, f in files.items() if f.will_be],
     }
     with scratch_folder("diffstat") as stage:
         run_git(["init", "-q", "--bare"], stage)
@@ -193,8 +208,6 @@ def _all(file: _File, side: str) -> list[_Line]:
     return [line for stretch in file.stretches for line in getattr(stretch, side)]
 
 
-def _commit(branch: str, files: dict[str, str]) -> str:
+def _commit(branch: str, files: Sequence[tuple[str, str, str]]) -> str:
     said = f"commit refs/heads/{branch}\ncommitter lockscale <lockscale> 0 +0000\ndata 0\n"
-    return said + "".join(
-        f"M 100644 inline {name}\ndata {len(text)}\n{text}\n" for name, text in files.items()
-    )
+    return said + "".join(f"M {mode} inline {name}\ndata {len(text)}\n{text}\n" for name, mode, text in files)
