@@ -17,7 +17,7 @@ from lockscale.machines.machine import Completed, Machine, Step, Write
 from lockscale.prove import soak as soak_module
 from lockscale.prove.soak import DEBUG, KCSAN, Beside, Soaked, _said, as_text, new_races, soak_all
 from lockscale.prove.soak_load import Rounds, read_rounds, rounds_command
-from lockscale.study.file import Target, load_target
+from lockscale.study.file import Target, load_target, load_whole_study
 
 SERIES = Series("s", "arm", Path(), ())
 KASAN_SAYS = "[    0.004000] kasan: KernelAddressSanitizer initialized\n"
@@ -120,8 +120,19 @@ def test_options_of_mkfs_are_added_to_those_of_each_arm_and_bad_ones_refused():
     study = Beside(mkfs=("-O", "fast_commit")).study("handle-start")
     for arm in study.arms:
         assert " ".join(study.options_of(arm.name).mkfs).endswith("-O fast_commit")
-    with pytest.raises(BadInput, match="beyond the disk"):
+    with pytest.raises(BadInput, match=r"--mkfs, for the ext4 of handle-start: .* beyond the disk"):
         Beside(mkfs=("-J", "device=/dev/sda")).study("handle-start")
+
+
+def test_each_line_says_with_which_options_of_mkfs():
+    mkfs = ("-O", "fast_commit")
+    good = Soaked("s", "arm", DEBUG, 120, 40, (), (), freezes=50, fsyncs=900, mkfs=mkfs)
+    bad = Soaked("s", "arm", DEBUG, 0, 0, (), (), failure="no kernel", mkfs=mkfs)
+    assert as_text([good, bad]).splitlines() == [
+        "ok  s/arm debug -O fast_commit: 40 loads in 120 s of guest time, 50 freezes and 900 fsyncs "
+        "meanwhile, silent",
+        "NO  s/arm debug -O fast_commit: no kernel",
+    ]
 
 
 BASE, ARM, OTHER, UNSAFE = (
@@ -169,6 +180,16 @@ def test_an_arm_that_fails_is_red_and_loses_no_other(
         ("arm", False),
         ("other", True),
     ]
+
+
+def test_an_arm_that_fails_keeps_its_options_of_mkfs(
+    guests: dict[str, Exception], monkeypatch: pytest.MonkeyPatch
+):
+    guests["arm"] = RunFailed("panic")
+    monkeypatch.setattr(Beside, "study", lambda self, name: load_whole_study("handle-start"))
+    beside = Beside(mkfs=("-O", "fast_commit"))
+    (found,) = soak_all([ARM], DEBUG, load_target("qemu"), 120, beside)
+    assert (found.failure, found.mkfs) == ("panic", beside.mkfs)
 
 
 def test_what_was_soaked_is_kept_when_the_command_is_cut_off(guests: dict[str, Exception], tmp_path: Path):

@@ -92,7 +92,10 @@ class Beside:
     def study(self, name: str) -> Study:
         """Raises BadInput for an option that may not be given."""
         study = load_whole_study(name)
-        fs_type(study.filesystem).refuse_options(self.mkfs, "")
+        try:
+            fs_type(study.filesystem).refuse_options(self.mkfs, "")
+        except BadInput as error:
+            raise BadInput(f"--mkfs, for the {study.filesystem} of {name}: {error}") from None
         return study.model_copy(update={"mkfs": [*study.mkfs, *self.mkfs]})
 
 
@@ -178,7 +181,7 @@ def _outcome(series: Series, kind: str, target: Target, guest_seconds: int, besi
     try:
         return soak(series, kind, target, guest_seconds, beside)
     except (BadInput, RunFailed) as error:
-        return _failed(series, kind, str(error))
+        return replace(_failed(series, kind, str(error)), mkfs=beside.mkfs)
 
 
 def _failed(series: Series, kind: str, failure: str) -> Soaked:
@@ -214,9 +217,10 @@ def as_text(found: Sequence[Soaked]) -> str:
 
 
 def _line(one: Soaked) -> str:
+    kind = " ".join([one.kind, *one.mkfs])
     if one.failure:
-        return f"{one.kind}: {one.failure}"
-    said = f"{one.kind}{', again' if one.again else ''}: "
+        return f"{kind}: {one.failure}"
+    said = f"{kind}{', again' if one.again else ''}: "
     said += f"{one.loads} loads in {one.guest_seconds} s of guest time, "
     if one.freezes:
         said += f"{one.freezes} freezes and {one.fsyncs} fsyncs meanwhile, "

@@ -34,7 +34,7 @@ fsyncs() {
     n=0
     while goes_on; do
         dd if=/dev/zero of="$mounted/fsynced" bs=4096 count=1 seek=$((n % 64)) conv=notrunc,fsync \\
-            2> /dev/null || return 1
+            status=none || return 1
         n=$((n + 1))
     done
     rm "$mounted/fsynced" || return 1
