@@ -111,8 +111,16 @@ def test_each_freeze_is_thawed_before_the_soak_ends_and_fsyncs_go_on_meanwhile(t
 
 
 def test_a_file_system_that_cannot_be_frozen_ends_the_soak(tmp_path: Path):
-    argv = [*rounds_command(1, str(tmp_path), freezes=True), "true"]
-    done = subprocess.run(argv, capture_output=True, check=False, env=freezer(tmp_path, "exit 1"))
+    """At once, and not when the time of the load is over."""
+    argv = [*rounds_command(600, str(tmp_path), freezes=True), "sleep", "0.1"]
+    environment = freezer(tmp_path, "exit 1")
+    done = subprocess.run(argv, capture_output=True, check=False, env=environment, timeout=60)
+    assert done.returncode == 1
+
+
+def test_a_load_that_fails_ends_the_freezes_and_the_fsyncs_too(tmp_path: Path):
+    argv = [*rounds_command(600, str(tmp_path), freezes=True), "false"]
+    done = subprocess.run(argv, capture_output=True, check=False, env=freezer(tmp_path, "true"), timeout=60)
     assert done.returncode == 1
 
 

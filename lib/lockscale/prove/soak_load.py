@@ -10,10 +10,12 @@ from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
 from lockscale.study.file import Study
 
 # Until so many seconds have passed in the guest; each loop says how many rounds it made. A freeze waits for
-# all operations and lets none start; an fsync commits. The freezer thaws what it froze before it ends.
+# all operations and lets none start; an fsync commits. The freezer thaws what it froze before it ends. A loop
+# that fails ends the others after their round, by a file that all of them look for.
 FOR_A_WHILE = """\
 end=$(($(date +%s) + $1)); freezes=$2; mounted=$3; shift 3
-goes_on() { [ "$(date +%s)" -lt "$end" ]; }
+goes_on() { [ ! -e "$mounted/failed" ] && [ "$(date +%s)" -lt "$end" ]; }
+ends_all() { touch "$mounted/failed"; return 1; }
 loads() {
     n=0
     while goes_on; do "$@" > /dev/null || return 1; n=$((n + 1)); done
@@ -42,10 +44,10 @@ fsyncs() {
 }
 failed=0
 if [ "$freezes" = yes ]; then
-    freezes & freezer=$!
-    fsyncs & writer=$!
+    { freezes || ends_all; } & freezer=$!
+    { fsyncs || ends_all; } & writer=$!
 fi
-loads "$@" || failed=1
+loads "$@" || ends_all || failed=1
 for loop in $freezer $writer; do wait "$loop" || failed=1; done
 exit "$failed"
 """
