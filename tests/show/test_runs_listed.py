@@ -137,7 +137,7 @@ def test_by_default_the_latest_two_of_one_study_and_origin(runs: Path):
     assert compare_runs().equals(compare_runs(CURATED.id, "inode-claim-20261231T000000Z"))
 
 
-def test_runs_of_two_studies_or_of_none_are_refused(runs: Path):
+def test_runs_of_two_studies_or_of_none_are_refused(runs: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(BadInput, match="runs of inode-claim and orphan-file cannot be compared"):
         compare_runs(CURATED.id, "orphan-file-20261230T000000Z")
     with pytest.raises(BadInput, match="name both"):
@@ -145,6 +145,7 @@ def test_runs_of_two_studies_or_of_none_are_refused(runs: Path):
     with pytest.raises(BadInput, match=f"{CURATED.id} is both runs: choose two that differ"):
         compare_runs(CURATED.id, CURATED.id)
     shutil.rmtree(runs)
+    monkeypatch.setattr(paths, "MEASURED", runs)
     with pytest.raises(BadInput, match="no two measured runs"):
         what_differs()
     assert "no two measured runs" in side_by_side()._repr_html_()
