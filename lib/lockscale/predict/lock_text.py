@@ -137,7 +137,8 @@ def _if_several(best: PatchGain) -> str:
     if free is None:
         return ""
     return (
-        "This input does not say whether that is one lock or several, such as one for each file. If it is "
+        "This input does not say whether that is one lock or several, such as one for each file: `perf lock "
+        "contention -abl` lists each lock by its address. If it is "
         f"several, each is held for a part of that time and may limit nothing: {best.patch} then gains "
         f"{free.value:.2f} ({free.low:.2f} to {free.high:.2f}; {_chance(free.chance)} for more than 5%). "
     )
