@@ -2,11 +2,26 @@
 """lock_stat, against the kernel's own formatting written again from its source."""
 
 import subprocess
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from printed_lock_stat import (
+    DATA_SEM,
+    FILE,
+    GROUP_LOCK,
+    HEADER,
+    QUIET,
+    WRONG,
+    Class,
+    LockTime,
+    as_read,
+    kernel_times,
+    lines_of,
+    plain_file,
+    tables,
+)
 
 from damaged_output import lost_or_repeated
 from kernel_files import LOCK_STAT
@@ -14,118 +29,6 @@ from lockscale.errors import BadInput
 from lockscale.tools import lock_stat
 from lockscale.tools.lock_stat import LockSite, Times
 from lockscale.tools.registry import parse
-
-WIDTH = 40 + 1 + 12 * (14 + 1)
-TITLES = ["waittime-min", "waittime-max", "waittime-total", "waittime-avg"]
-HEADER = "lock_stat version 0.4\n" + "-" * WIDTH + "\n"
-HEADER += f"{'class name':>40} {'con-bounces':>14} {'contentions':>14} " + " ".join(
-    f"{t:>14}" for t in TITLES
-)
-HEADER += f" {'acq-bounces':>14} {'acquisitions':>14} "
-HEADER += " ".join(f"{t.replace('wait', 'hold'):>14}" for t in TITLES) + "\n" + "-" * WIDTH + "\n\n"
-
-
-@dataclass(frozen=True)
-class LockTime:
-    """struct lock_time in nanoseconds."""
-
-    nr: int = 0
-    low: int = 0
-    high: int = 0
-    total: int = 0
-
-    def printed(self):
-        """seq_lock_time() and snprint_time() of kernel/locking/lockdep_proc.c."""
-        mean = self.total // self.nr if self.nr else 0
-        return [
-            f"{(ns + 5) // 1000}.{(ns + 5) % 1000 // 10:02d}"
-            for ns in (self.low, self.high, self.total, mean)
-        ]
-
-    def __str__(self):
-        return f"{self.nr:14d}" + "".join(f" {text:>14}" for text in self.printed())
-
-
-@dataclass(frozen=True)
-class Class:
-    """struct lock_class with its statistics; a mode is (con_bounces, waits, acq_bounces, holds)."""
-
-    name: str
-    write: tuple = (0, LockTime(), 0, LockTime())
-    read: tuple = (0, LockTime(), 0, LockTime())
-    waiters: dict = field(default_factory=dict)
-    holders: dict = field(default_factory=dict)
-
-    def __str__(self):
-        """seq_stats() of kernel/locking/lockdep_proc.c."""
-        written, was_read = self.write[3].nr, self.read[3].nr
-        out = (
-            self._row(f"{self.name:>38}-W" if was_read else f"{self.name:>40}", self.write) if written else ""
-        )
-        out += self._row(f"{self.name:>38}-R", self.read) if was_read else ""
-        if not self.write[1].nr + self.read[1].nr:
-            return out
-        length = len(self.name) + (2 if was_read else 0)
-        for places in (self.waiters, self.holders):
-            out += (" " * (40 - length) + "-" * length + "\n") if places else ""
-            for symbol, count in places.items():
-                out += f"{self.name:>40} {count:14d} {'[<000000004b1dcafe>]':>29} {symbol}\n"
-        return out + ("\n" + "." * WIDTH + "\n\n" if self.holders else "")
-
-    @staticmethod
-    def _row(name, mode):
-        return f"{name}:{mode[0]:14d} {mode[1]} {mode[2]:14d} {mode[3]}\n"
-
-
-def plain_file(classes):
-    return HEADER + "".join(str(one) for one in classes)
-
-
-def as_read(classes):
-    """What READ prints."""
-    text = plain_file(classes)
-    return text + f"lines {text.count(chr(10))}\n"
-
-
-def kernel_times(*ns):
-    return LockTime(len(ns), min(ns), max(ns), sum(ns))
-
-
-GROUP_LOCK = Class(
-    "&(&bgl->locks[i].lock)->rlock",
-    (112, kernel_times(210, 49_240, 1_000), 300, kernel_times(120, 624_310, 480, 480)),
-    waiters={"__ext4_new_inode+0x8a1/0x1570": 2, "ext4_free_inode+0x2c5/0x6b0 [ext4]": 1},
-    holders={"__ext4_new_inode+0x8a1/0x1570": 3},
-)
-DATA_SEM = Class(
-    "&ei->i_data_sem/2#3",
-    (1, kernel_times(940), 5, kernel_times(2_774, 100)),
-    (0, kernel_times(310), 7, kernel_times(90, 94, 95)),
-    waiters={"ext4_map_blocks+0x1c2/0x620": 2},
-    holders={"ext4_truncate+0x1ee/0x4b0": 2},
-)
-QUIET = Class("(wq_completion)ext4-rsv-conversion", (0, LockTime(), 2, kernel_times(55_004)))
-FILE = as_read([GROUP_LOCK, DATA_SEM, QUIET])
-
-times = st.lists(st.integers(0, 10**13), max_size=4).map(lambda ns: kernel_times(*ns) if ns else LockTime())
-modes = st.tuples(st.integers(0, 10**9), times, st.integers(0, 10**9), times)
-names = st.builds(
-    "{}{}{}{}".format,
-    st.sampled_from(["&", "(", "*", "a"]),
-    st.text("ab_&>()*:./[-1", max_size=30),
-    st.sampled_from(["k", ")", "]", "a b"]),
-    st.sampled_from(["", "#2", "/1"]),
-)
-symbols = st.builds(
-    "f{}+0x{:x}/0x7f0{}".format,
-    st.text("ab_", max_size=9),
-    st.integers(0, 999),
-    st.sampled_from(["", " [ext4]"]),
-)
-places = st.dictionaries(symbols, st.integers(1, 10**9), min_size=1, max_size=4)
-tables = st.lists(
-    st.builds(Class, names, modes, modes, places, places), max_size=4, unique_by=lambda one: one.name
-)
 
 
 def test_rows_by_hand():
@@ -237,9 +140,6 @@ def test_lines_lost_or_repeated_change_no_row(text):
     assert set(reading.uses) == set(lock_stat.parse(FILE).uses) or reading.warnings
 
 
-WRONG = ["nan", "inf", "*", "-", "", "-1", "9" * 400, "1e9", "1.234,56", "12,5", "1.5", "٣"]
-
-
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("at", range(12))
 def test_what_is_no_number_of_its_column_is_refused(wrong, at):
@@ -303,10 +203,6 @@ def test_the_command_counts_its_lines(tmp_path):
     assert text == as_read([GROUP_LOCK, QUIET])
 
 
-def lines_of(text):
-    return text.removeprefix(HEADER).splitlines(keepends=True)
-
-
 def refused(lines):
     text = HEADER + "".join(lines)
     with pytest.raises(BadInput):
@@ -357,115 +253,3 @@ def test_the_command_may_stand_above_the_file(command):
     assert parse(f"{command} /proc/lock_stat\n{LOCK_STAT}") == parse(LOCK_STAT)
     with pytest.raises(BadInput):
         parse(f"a line of /proc/lock_stat\n{LOCK_STAT}")
-
-
-# --- rows without the head of the file -------------------------------------------------------------------
-
-
-def grepped(classes, word=""):
-    """What `grep WORD /proc/lock_stat` prints."""
-    lines = lines_of(plain_file(classes))
-    return "".join(line for line in lines if word in line and line.strip(" -.\n"))
-
-
-@settings(max_examples=30, deadline=None)
-@given(tables)
-def test_rows_without_their_header_are_the_rows_of_the_file(classes):
-    """In the order of lockdep_proc.c, whichever lines of the file are there beside them."""
-    whole = lock_stat.parse(plain_file(classes))
-    for text in (grepped(classes), "".join(lines_of(plain_file(classes)))):
-        if not whole.uses:
-            assert not lock_stat.recognise(text)
-            continue
-        assert lock_stat.recognise(text) and lock_stat.recognise(f"$ grep x /proc/lock_stat\n{text}")
-        found = lock_stat.parse(text)
-        assert found.uses == whole.uses and found.places == ()
-        assert any("the order of the columns is assumed" in one for one in found.assumed)
-    assert whole.assumed == ()
-
-
-def test_a_person_is_told_that_the_header_is_missing_and_which_order_was_assumed():
-    found = parse(grepped([GROUP_LOCK, DATA_SEM, QUIET], "i_data_sem"))
-    assert {row.test for row in found.rows} == {f"{DATA_SEM.name}-W", f"{DATA_SEM.name}-R"}
-    header, part, sites, _ = found.warnings
-    assert header.startswith("the header line is missing: the order of the columns is assumed")
-    assert (
-        "lockdep_proc.c (con-bounces, contentions, waittime-min," in header and found.version == "not stated"
-    )
-    assert "what other locks are waited for is not known" in part and "call sites are left out" in sites
-    (seen,) = lock_stat.profiles(grepped([DATA_SEM]))
-    assert seen.warnings[:3] == (header, part, sites)
-    assert [(one.line, one.acquisitions) for one in seen.entries] == [(1, 2), (2, 3)]
-
-
-def test_a_header_line_that_was_kept_is_not_assumed():
-    """grep -e 'class name' -e sem: the columns are named, only the version is not."""
-    found = lock_stat.parse(HEADER.splitlines(keepends=True)[2] + grepped([QUIET]))
-    assert found.uses == lock_stat.parse(plain_file([QUIET])).uses
-    assert not any("assumed" in one for one in found.assumed) and found.assumed
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("at", range(12))
-def test_a_row_without_a_header_has_integers_for_counts_and_two_decimals_for_times(wrong, at):
-    name, _, numbers = grepped([QUIET]).strip().rpartition(":")
-    cells = numbers.split()
-    cells[at] = wrong
-    text = f"{name}: {' '.join(cells)}\n"
-    assert not lock_stat.recognise(text)
-    with pytest.raises(BadInput):
-        parse(text)
-    with pytest.raises(BadInput):
-        lock_stat.parse(text)
-
-
-@settings(max_examples=50)
-@given(st.permutations(range(4)), modes)
-@example([1, 0, 2, 3], GROUP_LOCK.write)
-@example([0, 1, 3, 2], GROUP_LOCK.write)
-def test_times_in_another_order_are_refused_unless_they_cannot_be_told_apart(order, mode):
-    """Without a header nothing but their sizes tells the shortest from the longest, the sum and the mean."""
-    name, _, numbers = grepped([Class("lock", mode)]).partition(":")
-    cells = numbers.split()
-    if not cells or mode[3].nr < 2:
-        return
-    held = [cells[8 + place] for place in order]
-    try:
-        (use,) = lock_stat.parse(f"{name}: {' '.join([*cells[:8], *held])}\n").uses
-    except BadInput as error:
-        assert "do not fit the order of /proc/lock_stat's columns" in str(error)
-        return
-    low, high, total, mean = map(float, held)
-    assert low <= mean <= high <= total + 0.01 and total == pytest.approx(
-        mode[3].nr * mean, abs=0.02 * mode[3].nr
-    )
-    assert use.holds == Times(mode[3].nr, low, high, total, mean)
-
-
-@pytest.mark.parametrize(
-    "prefix", ["12:", "/proc/lock_stat:", "/proc/lock_stat:12:", "12-", "before.txt:", "runs/after-7-"]
-)
-def test_what_grep_puts_before_a_line_is_no_part_of_a_name(prefix):
-    with pytest.raises(BadInput, match="as grep prints them: use grep -h, without -n"):
-        lock_stat.parse(f"{prefix}{grepped([QUIET])}")
-
-
-def test_rows_of_two_readings_are_not_added_up():
-    """As a grep before the load and one after it print them, one below the other."""
-    later = replace(QUIET, write=(0, LockTime(), 3, kernel_times(55_004, 1_000)))
-    with pytest.raises(BadInput, match=r"2 rows of .*rsv-conversion \(write\): give those of one reading"):
-        lock_stat.parse(grepped([QUIET]) + grepped([later]))
-    cut = [replace(one, name="x" * 37) for one in (QUIET, later)]
-    (use,) = lock_stat.parse(grepped(cut)).uses
-    assert use.ambiguous and use.holds.count == 3
-
-
-def test_blanks_that_a_terminal_left_at_the_end_of_a_row_are_none_of_it():
-    assert lock_stat.parse(grepped([QUIET]).replace("\n", "  \n")) == lock_stat.parse(grepped([QUIET]))
-
-
-@pytest.mark.parametrize("numbers", ["1 2 0.10 3.00 4.00 5 60 0.10 7.00 80.00", "1 2 3 4 5 6 7 8 9 10 11 12"])
-def test_rows_of_another_form_are_refused_with_what_is_missing(numbers):
-    """Ten numbers as version 0.3 has them, and twelve of which none is a time."""
-    with pytest.raises(BadInput, match=r"not with the twelve numbers of version 0\.4, .*give the whole file"):
-        parse(f"  &journal->j_state_lock: {numbers}\n")
