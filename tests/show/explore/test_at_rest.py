@@ -50,6 +50,25 @@ def test_work_under_way_is_given_up_when_the_hand_moves():
     assert shown == ["new"] and saw == ["given up"]
 
 
+def test_the_hand_may_move_next_in_another_thread():
+    """Where ipykernel hands the next message to a subshell."""
+    shown, rest = [], AtRest()
+
+    async def asked(what: str) -> None:
+        rest.ask(lambda wanted: what, shown.append)
+        await rest.task
+
+    async def move():
+        rest.ask(lambda wanted: "stale", shown.append)
+        first = rest.task
+        await asyncio.to_thread(asyncio.run, asked("new"))
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    asyncio.run(move())
+    assert shown == ["new"]
+
+
 def test_without_an_event_loop_nothing_is_done():
     shown = []
     AtRest().ask(lambda wanted: 1, shown.append)

@@ -3,6 +3,7 @@
 
 import asyncio
 import html
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,26 @@ def test_after_a_fast_drag_the_last_value_is_shown(explorer: Explorer):
         explorer.controls["threads"].value = threads
     assert explorer.setting.threads == 42 and shows(explorer, Setting(threads=42))
     assert "at 42 threads" in explorer.words.value and "42" in explorer.setting.command()
+
+
+def test_what_two_controls_say_in_two_threads_both_stands(explorer: Explorer):
+    """JupyterLab sends a control's messages to the main thread or to one of ipykernel's subshells."""
+    for steps in range(1, 21):
+        at = {"hold": REACH + 3 * steps, "elsewhere": REACH - 2 * steps}
+        together = threading.Barrier(len(at))
+
+        def told(name: str, index: int, together: threading.Barrier = together) -> None:
+            together.wait()
+            explorer.controls[name].set_state({"index": index})
+
+        threads = [threading.Thread(target=told, args=one) for one in at.items()]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        for name, index in at.items():
+            assert explorer.controls[name].index == index
+            assert getattr(explorer.setting, name) == a_time(explorer, name, index)
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@
 import asyncio
 import functools
 import html
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -136,10 +137,11 @@ class AtRest:
     def ask(self, work: Work, then: Callable[[Any], None]) -> bool:
         """After REST_S work in a thread, then hand over what it found, in the loop's own thread.
 
-        False where there is no loop, so that nothing will be done.
+        False where there is no loop, so that nothing will be done. What was asked for before may be of
+        another thread's loop.
         """
-        if self.task:
-            self.task.cancel()
+        if self.task and not self.task.done():
+            self.task.get_loop().call_soon_threadsafe(self.task.cancel)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -151,7 +153,7 @@ class AtRest:
         mine = asyncio.current_task()
         await asyncio.sleep(REST_S)
         found = await asyncio.to_thread(work, lambda: self.task is mine)
-        if found is not None:
+        if found is not None and self.task is mine:
             then(found)
 
 
@@ -168,12 +170,19 @@ def lock_explorer(setting: Setting | None = None) -> "Explorer":
 
 
 class Explorer(w.VBox):  # type: ignore[misc]
-    """Controls, figure and words. `setting`: where the controls stand."""
+    """Controls, figure and words. `setting`: where the controls stand.
+
+    Two controls may be heard at once in two threads: JupyterLab has a subshell of the kernel for messages of
+    widgets, but ipykernel hands a control's first one to the main thread. So moves take turns, and a
+    move sets no other control than those that it changes.
+    """
 
     def __init__(self, setting: Setting) -> None:
         # a quick look that would tell nothing is not taken, here either
         self.setting = setting = setting if setting.is_quick else replace(setting, fine=True)
-        self._moving = False
+        self._turn = threading.RLock()
+        self._setting_in: int | None = None
+        """The thread that sets controls now, which does not hear of it again."""
         self._rest = AtRest()
         self.controls = _controls()
         first = view(setting)
@@ -187,7 +196,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
             self._button("Write model parameters", keep_parameters),
             self._of_study,
         ]
-        self._set_controls()
+        self._set_controls(self.controls)
         for name, control in self.controls.items():
             control.observe(functools.partial(self._follow_hand, name), "value")
         rows = [*self.controls.values()]
@@ -207,18 +216,20 @@ class Explorer(w.VBox):  # type: ignore[misc]
 
     def move(self, **changes: Any) -> None:
         """Move controls; the last value given is the one that is shown. A quick look: `refine` says more."""
-        self.setting = replace(changed(self.setting, **changes), fine=False)
-        self.kept.value = ""  # what was written is not what is set any more
-        self._set_controls()
-        if self._at_rest() and not self.setting.is_quick:
-            self._wait()
-        else:
-            self._draw()
+        with self._turn:
+            before, self.setting = self.setting, replace(changed(self.setting, **changes), fine=False)
+            self.kept.value = ""  # what was written is not what is set any more
+            self._set_controls(_moved(before, self.setting, changes))
+            if self._at_rest() and not self.setting.is_quick:
+                self._wait()
+            else:
+                self._draw()
 
     def refine(self) -> None:
         """Draw the same with as many operations as a study takes; in JupyterLab it comes by itself."""
-        self.setting = replace(self.setting, fine=True)
-        self._draw()
+        with self._turn:
+            self.setting = replace(self.setting, fine=True)
+            self._draw()
 
     def _at_rest(self) -> bool:
         """Whether a finer view follows: not if this is one, nor in a script."""
@@ -233,8 +244,10 @@ class Explorer(w.VBox):  # type: ignore[misc]
                 return error
 
         def then(_: View | BadInput) -> None:
-            self._send_again()
-            self.refine()  # what was found is remembered
+            with self._turn:
+                if replace(self.setting, fine=True) == fine:
+                    self._send_again()
+                    self.refine()  # what was found is remembered
 
         return self._rest.ask(work, then)
 
@@ -252,7 +265,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.plot.stand({one: {name: getattr(one, name)} for one, name in names.items()})
 
     def _follow_hand(self, name: str, change: Any) -> None:
-        if not self._moving:
+        if self._setting_in != threading.get_ident():
             self.move(**{name: change["new"]})
 
     def _draw(self) -> None:
@@ -286,17 +299,17 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._drawn = None
         self._say(says)
 
-    def _set_controls(self) -> None:
-        """Set the controls to the setting, without hearing of it again."""
-        self._moving = True
+    def _set_controls(self, names: Iterable[str]) -> None:
+        """Set these controls to the setting, without hearing of it again."""
+        self._setting_in = threading.get_ident()
         try:
             known = self.setting.of
             if self.controls["arm"].options != tuple(known.arms):
                 with self.controls["arm"].hold_sync():  # names and choice in one message
                     self.controls["arm"].options = tuple(known.arms)
                     self.controls["arm"].value = self.setting.arm
-            for name, control in self.controls.items():
-                value = getattr(self.setting, name)
+            for name in names:
+                control, value = self.controls[name], getattr(self.setting, name)
                 if name in TIMES:
                     control.stand(default(known, TIMES[name]), value)
                 else:
@@ -306,7 +319,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
                 self.controls[name].layout.visibility = "visible" if known.any_kind else "hidden"
             self._of_study.disabled = not has_study(self.setting)
         finally:
-            self._moving = False
+            self._setting_in = None
 
     def _show_words(self, found: Any) -> None:
         for name, parameter in TIMES.items():
@@ -345,6 +358,14 @@ class Explorer(w.VBox):  # type: ignore[misc]
 
         button.on_click(write)
         return button
+
+
+def _moved(before: Setting, after: Setting, asked: Collection[str]) -> list[str]:
+    """The controls that this move sets: those asked for or changed with them, all for another scene."""
+    names = [one.name for one in fields(Setting) if one.name != "fine"]
+    if before.scene != after.scene:
+        return names
+    return [one for one in names if one in asked or getattr(before, one) != getattr(after, one)]
 
 
 def _at_first(setting: Setting) -> dict[str, Any]:
