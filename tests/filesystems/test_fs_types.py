@@ -121,6 +121,11 @@ def test_a_word_that_is_no_options_value_is_a_device_and_is_refused(fs: FsType, 
     fs.refuse_options([FLAG[fs.name], VALUE[fs.name], "single", f"{VALUE[fs.name]}single"], "")
 
 
+def test_a_file_system_that_begins_elsewhere_on_the_disk_is_refused():
+    with pytest.raises(BadInput, match="reaches beyond the disk"):
+        fs_type("ext4").refuse_options(["-E", "lazy_itable_init=0,offset=1048576"], "")
+
+
 def test_an_option_without_its_value_would_take_the_disk_for_it(fs: FsType):
     with pytest.raises(BadInput, match=f"the mkfs option '{VALUE[fs.name]}' lacks its value: write it"):
         fs.refuse_options([VALUE[fs.name]], "")

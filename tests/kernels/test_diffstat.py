@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lockscale.kernels.base import bases
 from lockscale.kernels.diffstat import diffstat
 from lockscale.kernels.letter import cover_letter
-from lockscale.kernels.mail import read_mail
+from lockscale.kernels.mail import numbered, read_mail
 from lockscale.kernels.series import all_series, read_series
 from lockscale.scratch import scratch_folder
 
@@ -152,6 +152,16 @@ def test_the_letter_ends_in_what_git_writes_below_its_own(tmp_path: Path):
     gits = (tmp_path / "git/0000-cover-letter.patch").read_text()
     gits = gits[gits.index("A Author (2):") : gits.rindex("\n-- \n")]
     assert cover_letter("ext4: change", "Text.\n", mails).decode().partition("\nText.\n\n")[2] == gits
+
+
+def test_ten_mails_are_numbered_as_git_numbers_them(tmp_path: Path):
+    both(tmp_path, *({"a.c": FILE[n:]} for n in range(11)))
+    git(tmp_path, "format-patch", "-q", "--cover-letter", "-o", "git", "HEAD~10")
+    gits = [re.findall(r"\d+/\d+", path.read_text())[0] for path in sorted((tmp_path / "git").glob("*"))]
+    mails = [read_mail(path) for path in sorted((tmp_path / "mails").glob("*"))]
+    ours = [cover_letter("t", "Text.\n", mails), *numbered(mails)]
+    assert [re.findall(rb"(?m)^Subject: \[PATCH (\S+)\]", one)[0].decode() for one in ours] == gits
+    assert gits[0] == "00/10"
 
 
 def test_each_author_is_listed_with_his_own_patches(tmp_path: Path):

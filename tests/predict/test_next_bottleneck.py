@@ -207,7 +207,13 @@ def test_a_patch_that_gains_nothing_either_way_is_still_a_plain_no() -> None:
     assert found.worth == "no" and found.open == "" and found.if_several
 
 
-@pytest.mark.parametrize(("name", "may_be_several"), [("inode_hash_lock", False), ("&ei->i_data_sem", True)])
+CLASSES = {
+    "inode_hash_lock": False, "&ei->i_data_sem": True, "sb_writers#3": True, "&futex_queues[i].lock": True,
+    "rename_lock/1": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "may_be_several"), CLASSES.items())
 def test_a_class_of_locks_may_be_several_and_a_lock_by_its_own_name_is_one(name: str, may_be_several: bool):
     """lockdep has one class for the locks of all inodes, of which each has its own."""
     seen = replace(rows(ours=("mutex", "30"), **{name: ("mutex", "40")}), of_locks=True)

@@ -132,6 +132,13 @@ def test_options_of_mkfs_are_added_to_those_of_each_arm_and_bad_ones_refused():
         Beside(mkfs=("-J", "device=/dev/sda")).study("handle-start")
 
 
+def test_options_that_mkfs_itself_does_not_take_are_named_before_the_study():
+    beside = Beside(mkfs=("-O", "no_such_feature"))
+    said = r"with --mkfs -O no_such_feature, handle-start\.yaml: arm .*: mkfs\.ext4 does not take"
+    with pytest.raises(BadInput, match=said):
+        beside.refuse_by_mkfs(beside.study("handle-start"), 512)
+
+
 def test_each_line_says_with_which_options_of_mkfs():
     mkfs = ("-O", "fast_commit")
     good = Soaked("s", "arm", DEBUG, 120, 40, (), (), freezes=50, fsyncs=900, mkfs=mkfs)

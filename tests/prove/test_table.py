@@ -15,7 +15,16 @@ from lockscale.prove.check import CheckedArm
 from lockscale.prove.counters import CounterEntry, counters_of
 from lockscale.prove.kept_rows import read_rows
 from lockscale.prove.series_checks import CheckResult
-from lockscale.prove.table import BEGIN, END, as_text, begin_of, counter_rows, row, write_readme
+from lockscale.prove.table import (
+    BEGIN,
+    END,
+    as_text,
+    begin_of,
+    counter_rows,
+    refuse_other_boots,
+    row,
+    write_readme,
+)
 from lockscale.study.file import load_whole_study
 
 
@@ -91,6 +100,8 @@ def test_each_base_has_a_table_of_its_own(readme: Path, monkeypatch: pytest.Monk
 def test_without_its_marks_nothing_is_written(readme: Path, marks: str):
     readme.write_text(marks)
     with pytest.raises(BadInput, match="put them where the table should go"):
+        refuse_other_boots(5, whole=True)
+    with pytest.raises(BadInput, match="put them where the table should go"):
         write_readme([checked()])
     assert readme.read_text() == marks
 
@@ -146,6 +157,16 @@ def test_rows_that_were_counted_in_another_way_do_not_stand_beside_the_others(re
     with pytest.raises(BadInput, match=r"made in another way .*5 boots.*: check this study in the same way"):
         write_readme([of_study("t", 0.5, iterations=8)], whole=False)
     assert readme.read_text() == whole
+
+
+def test_that_so_many_boots_do_not_go_into_the_table_is_said_before_the_first(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    refuse_other_boots(8, whole=False)
+    write_readme([of_study("s", 0.3)])
+    refuse_other_boots(5, whole=False)
+    refuse_other_boots(8, whole=True)
+    with pytest.raises(BadInput, match="is of 5 boots of each arm: give --iterations 5, or check all arms"):
+        refuse_other_boots(8, whole=False)
 
 
 KEPT = sorted(paths.COUNTED.glob("patches-check-*/counts-*.csv"))

@@ -105,6 +105,15 @@ def test_a_study_compares_an_unpatched_with_a_patched_kernel(studies: Path, old,
         load_study("x")
 
 
+@pytest.mark.parametrize(("told", "missing"), [("problem", "story"), ("story", "problem")])
+def test_an_arm_for_another_kernel_says_its_problem_and_how_the_algorithm_explains_it(
+    studies: Path, told: str, missing: str
+):
+    (studies / "x.yaml").write_text(SHIPPED.replace("role: patched", f"role: patched\n    {told}: Slow."))
+    with pytest.raises(BadInput, match=f"it has a {told} of its own without a {missing}: write both"):
+        load_study("x")
+
+
 def test_a_yaml_tag_that_would_run_code_is_refused_and_runs_nothing(inside: Path, monkeypatch):
     monkeypatch.setattr(paths, "STUDIES", inside)
     (inside / "x.yaml").write_text('question: !!python/object/apply:os.mkdir ["ran"]\n')

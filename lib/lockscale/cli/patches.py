@@ -72,7 +72,7 @@ def patches_check(
     from lockscale.files import need_clone
     from lockscale.kernels.base import base
     from lockscale.prove.check import check
-    from lockscale.prove.table import as_text, kept_counts, write_readme
+    from lockscale.prove.table import as_text, kept_counts, refuse_other_boots, write_readme
 
     if write_table:
         need_clone("--write-table writes into kernel-patches/README.md", paths.KERNEL_PATCHES)
@@ -80,6 +80,8 @@ def patches_check(
         raise BadInput(
             "--write-table replaces the rows of whole studies: use it with --boot and without /ARM"
         )
+    if write_table:
+        refuse_other_boots(iterations, whole=which is None)
     if resume and not boot:
         raise BadInput("--resume continues counting, which needs --boot: add --boot, or leave out --resume")
     keep = kept_counts(base().line) if write_table else None

@@ -14,8 +14,8 @@ class Ext4(FsType):
     dry_run = ("mkfs.ext4", "-n", "-q", "-F")
     trace_header = "include/trace/events/ext4.h"
     versions = (("mkfs.ext4", "-V"), ("e2fsck", "-V"))
-    # Not -L, -n, -t, nor any that reads a file.
-    option, elsewhere = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]"), ("device",)
+    # Not -L, -n, -t, nor any that reads a file; with offset the file system begins where no mount looks.
+    option, elsewhere = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]"), ("device", "offset")
     flags = ("-D", "-K", "-j")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:

@@ -8,13 +8,13 @@ from email import message_from_bytes, policy
 from email.utils import parseaddr
 
 from lockscale.kernels.diffstat import WIDTH, diffstat
-from lockscale.kernels.mail import MBOX_LINE, subject_of
+from lockscale.kernels.mail import MBOX_LINE, place, subject_of
 
 # What git and quilt take for the start of a mail, a patch or a signature, at the start of a line.
 STARTS = re.compile(r"^(?=From |diff |Index: |---|-- $)", re.MULTILINE)
 SENT = re.compile(rb"^(?:From|Date): .*\n(?:[ \t].*\n)*", re.MULTILINE)
 LETTER = """\
-{sent}Subject: [{rfc}PATCH 0/{count}] {title}
+{sent}Subject: [{rfc}PATCH {place}] {title}
 MIME-Version: 1.0
 Content-Type: text/plain; charset=UTF-8
 Content-Transfer-Encoding: 8bit
@@ -33,7 +33,7 @@ def cover_letter(title: str, text: str, mails: Sequence[bytes], *, rfc: bool = F
     letter = LETTER.format(
         sent=sent.decode(errors="replace"),
         rfc="RFC " if rfc else "",
-        count=len(mails),
+        place=place(0, len(mails)),
         title=title,
         text=STARTS.sub(" ", text),
         listed=_shortlog(mails),

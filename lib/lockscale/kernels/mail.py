@@ -72,7 +72,13 @@ NUMBER = re.compile(rb"\d+/\d+")
 def numbered(mails: Sequence[bytes], *, rfc: bool = False) -> list[bytes]:
     """The mails with n/N in their subjects, in place of any number that was there; rfc: not to be merged."""
     first = b"RFC " if rfc else b""
-    return [_numbered(mail, f"{at}/{len(mails)}".encode(), first) for at, mail in enumerate(mails, start=1)]
+    count = len(mails)
+    return [_numbered(mail, place(at, count).encode(), first) for at, mail in enumerate(mails, start=1)]
+
+
+def place(at: int, count: int) -> str:
+    """n/N of a mail as git writes it: n has as many digits as N. 0 is the cover letter."""
+    return f"{at:0{len(str(count))}}/{count}"
 
 
 def _numbered(mail: bytes, number: bytes, first: bytes) -> bytes:

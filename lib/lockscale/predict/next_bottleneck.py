@@ -21,7 +21,9 @@ HELD_MEANWHILE = (
 )
 MANY_OF_A_CLASS = "it was held longer than the load ran: several locks of one class, none of which may limit"
 WHICH = "without call graphs it may be several locks"
-FIELD = "->"  # in the name of a lock class: each structure of its kind has such a lock
+OF_EACH = re.compile(r"->|\[|#\d")
+"""In the name of a lock class: a structure's or an array's lock, or a name that several classes have, as
+sb_writers#3 of a file system type (lockdep.c, count_matching_names()): each object of its kind has one."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _limit(
         name = f"{wait.entries[0].family}:{name}"
     several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
     several = several or (WHICH if names_no_lock(wait) and not measured.distinct else "")
-    many = not profile.names_locks or FIELD in name
+    many = not profile.names_locks or bool(OF_EACH.search(name))
     many = many and measured.most_threads > 2  # of two, the other one holds whatever one waits for
     return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several, may_be_several=many)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An arm's debug kernel under its load for some minutes: lockdep, KASAN or KCSAN must have nothing to say."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -98,6 +99,13 @@ class Beside:
             raise BadInput(f"--mkfs, for the {study.filesystem} of {name}: {error}") from None
         return study.model_copy(update={"mkfs": [*study.mkfs, *self.mkfs]})
 
+    def refuse_by_mkfs(self, study: Study, disk_mib: int) -> None:
+        """Raises BadInput where mkfs itself does not take these options beside the study's."""
+        try:
+            refuse_by_mkfs(study, disk_mib)
+        except BadInput as error:
+            raise BadInput(f"with --mkfs {shlex.join(self.mkfs)}, {error}") from None
+
 
 def soak(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
     """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
@@ -140,7 +148,7 @@ def soak_all(
     """
     safe, studies = safe_of(chosen), {series.study for series in chosen}
     for study in map(beside.study, sorted(studies) if beside.mkfs else ()):
-        refuse_by_mkfs(study, with_disk(guest_target(target), study.disk_mib).disk.size_mib)
+        beside.refuse_by_mkfs(study, with_disk(guest_target(target), study.disk_mib).disk.size_mib)
     refuse_bad_surroundings(build=True, boot=True)
     bases = [s for s in all_series() if s.study in studies and not s.patches] if kind == KCSAN else []
     order = [*bases, *(series for series in safe if series not in bases)]

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
@@ -59,21 +60,50 @@ def begin_of(line: str) -> str:
     return BEGIN if line == bases()[0].line else BEGIN.replace(" -->", f" --base {line} -->")
 
 
+@dataclass(frozen=True)
+class _Readme:
+    """kernel-patches/README.md: this base's table, `old`, and what is around it with the marks."""
+
+    path: Path
+    before: str
+    old: str
+    after: str
+
+
+def _readme() -> _Readme:
+    """Raises BadInput without the marks of this base."""
+    path, begin = paths.KERNEL_PATCHES / "README.md", begin_of(base().line)
+    before, mark, rest = path.read_text().partition(begin)
+    old, end, after = rest.partition(END)
+    if not (mark and end) or begin in rest or MARK in old:
+        raise BadInput(f"{path} lacks the lines {begin!r} and {END!r}: put them where the table should go")
+    return _Readme(path, before + mark, old, end + after)
+
+
+def refuse_other_boots(iterations: int, *, whole: bool) -> None:
+    """Raises BadInput before the first boot where write_readme() would refuse so many boots an arm.
+
+    whole: of all studies, so that no row of the old table stays.
+    """
+    boots = re.search(r" (\d+) boots of each arm", _readme().old)
+    if boots and int(boots[1]) != iterations and not whole:
+        raise BadInput(
+            f"the table in kernel-patches/README.md is of {boots[1]} boots of each arm: give "
+            f"--iterations {boots[1]}, or check all arms"
+        )
+
+
 def write_readme(found: Sequence[CheckedArm], *, whole: bool = True) -> None:
     """Put both tables between the marks of this base in kernel-patches/README.md.
 
     Unless `found` is of all studies the rows of the others stay. Raises BadInput where they were counted in
     another way.
     """
-    path, begin = paths.KERNEL_PATCHES / "README.md", begin_of(base().line)
-    before, mark, rest = path.read_text().partition(begin)
-    old, end, after = rest.partition(END)
-    if not (mark and end) or begin in rest or MARK in old:
-        raise BadInput(f"{path} lacks the lines {begin!r} and {END!r}: put them where the table should go")
-    new = _tables(found)
+    readme, new = _readme(), _tables(found)
+    old = readme.old
     if not whole and old.strip():
         new = _with_other_studies(new.split("\n\n"), old.strip().split("\n\n"), {one.study for one in found})
-    write_text(path, f"{before}{begin}\n\n{new}\n\n{END}{after}")
+    write_text(readme.path, f"{readme.before}\n\n{new}\n\n{readme.after}")
 
 
 def _with_other_studies(new: Sequence[str], old: Sequence[str], studies: Collection[str]) -> str:

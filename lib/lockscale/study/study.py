@@ -85,6 +85,13 @@ class Arm(Strict):
     model_parameters: dict[str, bool | float] = {}
     simulated: pydantic.StrictBool = True
 
+    @pydantic.model_validator(mode="after")
+    def _problem_with_its_story(self) -> "Arm":
+        if bool(self.problem) != bool(self.story):
+            told, missing = ("problem", "story") if self.problem else ("story", "problem")
+            raise ValueError(f"it has a {told} of its own without a {missing}: write both, of one kernel")
+        return self
+
     @property
     def options(self) -> Options:
         """What it adds to the study's own."""
