@@ -81,7 +81,7 @@ def _readme() -> _Readme:
 
 
 def refuse_other_boots(iterations: int, *, whole: bool) -> None:
-    """Raises BadInput before the first boot where write_readme() would refuse so many boots an arm.
+    """Raises BadInput before the first boot where write_readme() would refuse so many boots of each arm.
 
     whole: of all studies, so that no row of the old table stays.
     """
