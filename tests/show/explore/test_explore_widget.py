@@ -13,6 +13,7 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.explore import widget
+from lockscale.show.explore.controls import EXPLORER, REACH, Keys, TimeSlider
 from lockscale.show.explore.setting import (
     TIMES,
     Setting,
@@ -23,7 +24,7 @@ from lockscale.show.explore.setting import (
     scenes,
 )
 from lockscale.show.explore.view import view
-from lockscale.show.explore.widget import EXPLORER, REACH, Explorer, Keys, TimeSlider, lock_explorer
+from lockscale.show.explore.widget import Explorer, lock_explorer
 from lockscale.sim import simulate
 from lockscale.study.file import load_study
 

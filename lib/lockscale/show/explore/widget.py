@@ -10,18 +10,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import ipywidgets as w  # type: ignore[import-untyped]
 import numpy as np
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
+from lockscale.show.explore.controls import EXPLORER, Keys, controls
 from lockscale.show.explore.figure import explorer_figure, layout, traces
 from lockscale.show.explore.plot import Plot
 from lockscale.show.explore.setting import (
-    LOCK_KINDS,
-    MAX_SKEW_US,
-    MAX_THREADS,
     OPERATIONS_FINE,
     TIMES,
     Setting,
@@ -30,94 +27,10 @@ from lockscale.show.explore.setting import (
     has_study,
     keep_parameters,
     keep_study,
-    rounded,
-    scenes,
 )
 from lockscale.show.explore.view import View, depends, view, view_while
 from lockscale.show.explore.words import calibration, numbers, removes, runs, sliders
 from lockscale.show.readable import WRAPS
-
-EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
-"""CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
-_SCRIPT = """
-function render({ el }) {
-  const isOurs = target => el.closest(".EXPLORER")?.contains(target);
-  const onKey = event => {
-    const forUs = !(event.ctrlKey || event.altKey || event.metaKey);
-    if (!isOurs(event.target)) return;
-    event.target.toggleAttribute("data-lm-suppress-shortcuts", forUs);
-    const readouts = el.closest(".EXPLORER").querySelectorAll(".TIME .widget-readout");
-    readouts.forEach(readout => { readout.tabIndex = -1; });
-  };
-  const onFocus = event => {
-    const isReadout = event.target.matches?.(".TIME .widget-readout");
-    if (isReadout && isOurs(event.target)) event.target.contentEditable = "false";
-  };
-  window.addEventListener("keydown", onKey, true);
-  window.addEventListener("focusin", onFocus, true);
-  return () => {
-    window.removeEventListener("keydown", onKey, true);
-    window.removeEventListener("focusin", onFocus, true);
-  };
-}
-export default { render };
-"""
-
-
-class Keys(anywidget.AnyWidget):
-    """Keys that are pressed in the explorer stay there; it has to be a child of the class EXPLORER.
-
-    JupyterLab's command mode takes arrow keys (another cell) and letters (m: the cell becomes text, and what
-    it shows is gone) from whatever is no text box. It leaves alone an element with the attribute
-    data-lm-suppress-shortcuts (Lumino, CommandRegistry), which has to be the focused one: on one around it
-    it comes too late for the shortcuts of `:focus`. Keys with Ctrl, Alt or Meta stay JupyterLab's.
-    """
-
-    _esm = _SCRIPT.replace("EXPLORER", EXPLORER).replace("TIME", TIME)
-
-
-STEPS_A_DECADE, REACH = 50, 75
-"""REACH steps lie on each side: a decade and a half."""
-Positions = list[tuple[str, float]]
-
-
-class TimeSlider(w.SelectionSlider):  # type: ignore[misc]
-    """A slider over a time on a logarithmic scale, with the model's own time in its middle.
-
-    `value`: a time to as many digits as are simulated, so that what is read is what is run. Its positions
-    are whole numbers and stay what they are; another scene changes what they are called. A slider over the
-    times themselves does not do: the browser rounds whatever it is told to its own steps and sends that
-    back, so that a model's own time became one beside it.
-    """
-
-    def __init__(self, **look: Any) -> None:
-        self._middle = 1.0
-        self._times = positions(1.0, 1.0)
-        super().__init__(options=self._times, index=REACH, **look)
-        self.add_class("jupyter-widgets").add_class(TIME)  # the first one its view forgets
-
-    def stand(self, middle: float, value: float) -> None:
-        """Stand at `value`, 0: at `middle`. Where that is so already nothing is sent: the browser would take
-        it for news and go back to it, while the hand is elsewhere."""
-        wanted = rounded(value) or middle
-        if middle != self._middle or wanted not in dict(self._times).values():
-            with self.hold_sync():  # names and place in one message
-                self._middle, self._times = middle, positions(middle, wanted)
-                self.options = self._times
-                self.value = wanted
-        elif wanted != self.value:
-            self.value = wanted
-
-
-def positions(middle: float, value: float) -> Positions:
-    """(what is read, the time): equal ratios around `middle`; the nearest to `value` is `value`."""
-    times = [rounded(middle * 10 ** (k / STEPS_A_DECADE)) for k in range(-REACH, REACH + 1)]
-    times[REACH] = middle
-    if value not in times:
-        nearest = min(range(len(times)), key=lambda k: abs(times[k] / value - 1))
-        times[nearest] = value
-    return [(f"{time:.12g}", time) for time in times]
-
 
 REST_S = 0.4
 Work = Callable[[Callable[[], bool]], Any]
@@ -159,8 +72,6 @@ class AtRest:
 
 UNMEASURED = {"ticklabeloverflow": "allow"}
 """Of an axis that is drawn again and again: the browser lays out the page anew for each label it measures."""
-WIDE = {"description_width": "150px"}
-LEFT_PX, RIGHT_PX = 490, 430
 NOTHING = np.array([])
 
 
@@ -184,7 +95,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._setting_in: int | None = None
         """The thread that sets controls now, which does not hear of it again."""
         self._rest = AtRest()
-        self.controls = _controls()
+        self.controls = controls()
         first = view(setting)
         self._drawn: Setting | None = setting
         figure = explorer_figure(first).update_xaxes(**UNMEASURED).update_yaxes(**UNMEASURED)
@@ -379,22 +290,3 @@ def _left_out(setting: Setting) -> str:
     most, asked = OPERATIONS_FINE, setting.operations
     note = f"; a study simulates {most:,} operations per run, this quick look {asked:,}"
     return "" if asked == most else note
-
-
-def _controls() -> dict[str, Any]:
-    """By the names of Setting's fields, in the order in which Tab goes through them."""
-    titles = [(one.title, one.name) for one in scenes()]
-    left, right = (
-        {"style": WIDE, "layout": {"width": f"{px}px", "max_width": "100%"}} for px in (LEFT_PX, RIGHT_PX)
-    )
-    return {
-        "scene": w.Dropdown(options=titles, description="contention", **left),
-        "arm": w.Dropdown(options=tuple(scenes()[0].arms), description="arm", **left),
-        "threads": w.IntSlider(min=1, max=MAX_THREADS, description="threads", **left),
-        "compare": w.Checkbox(description="what does this patch remove?", indent=True, **left),
-        "hold": TimeSlider(description=TIMES["hold"], **left),
-        "elsewhere": TimeSlider(description=TIMES["elsewhere"], **right),
-        "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **right),
-        "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **right),
-        "cpus": w.IntSlider(max=MAX_THREADS, description="host CPUs (0: enough)", **right),
-    }
