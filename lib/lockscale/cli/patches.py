@@ -45,7 +45,7 @@ def patches_list() -> None:
 @click.option("--boot", is_flag=True, help="Also boot each arm and compare its counters (implies --build).")
 @click.option(
     "--iterations",
-    default=5,
+    default=8,
     show_default=True,
     type=click.IntRange(2, 100),
     help="Boots per arm for the counters; fewer than 4 give no 95% interval.",

@@ -142,7 +142,7 @@ def check(
     *,
     build: bool = False,
     boot: bool = False,
-    iterations: int = 5,
+    iterations: int = 8,
     resume: str = "",
     keep: Path | None = None,
 ) -> list[CheckedArm]:
