@@ -43,12 +43,12 @@ sentences(f"The prediction's SHA-256 is {story.write_prediction(prediction)}.")
 # %% [markdown]
 # ## Who waits
 #
-# Where the threads of the published machine spend their time: of all threads, each function has its share
-# of the time that an operation takes. That is Little's law for the ratio of two functions, in which the
-# rate cancels out. (Rate times time should also be the number of threads; where a source prints both, such
-# as S1, [01](01_audit.ipynb) says whether it is. For S1 it is not, so 48 threads are assumed for the
-# profile.) Where no profile is published, rates alone say how many threads are not working as one alone
-# would, but not for what they wait, nor whether they wait or are slower.
+# Where the threads of the published machine spend their time: each function has as large a share of the
+# threads as of the time that an operation takes. That is Little's law for the ratio of two functions, in
+# which the rate cancels out. (Rate times time should also be the number of threads; where a source prints
+# both, such as S1, [01](01_audit.ipynb) says whether it is. For S1 it is not, so 48 threads are assumed for
+# the profile.) Where no profile is published, rates alone say how much of the threads' time is lost,
+# compared with one thread alone, but not whether they wait, and for what, or just run slower.
 
 # %%
 if answer.waits:
@@ -154,13 +154,13 @@ facts(prediction["guest_fit"])
 # ## The run's own machine
 #
 # In virtual time rates are meaningful. There the unpatched arm is measured first, and every other arm is
-# predicted from its rates alone, as a gain at the same number of processes, from `low` to `high` at 90%.
-# The model is fitted to those rates; the interval also covers what a model of one lock cannot know, above
-# all the next bottleneck. These are the gains as predicted by today's code; 07 has those that were recorded
-# before the run. The two differ where the method has changed since, and the later prediction is not
-# necessarily the closer one. `naive_gain` would be the gain if nothing waited any more, so that each
-# process is as fast as one alone: it comes from the rates, not from a profile as `naive_value` does. Empty
-# on a target that gives no rates.
+# predicted from that arm alone, as a gain at the same number of processes, from `low` to `high` at 90%. The
+# model is fitted to its rates and, where it was profiled, to the share of time spent waiting for locks; the
+# interval also covers what a model of one lock cannot know, above all the next bottleneck. These are the
+# gains as predicted by today's code; 07 has those that were recorded before the run. The two differ where
+# the method has changed since, and the later prediction is not necessarily the closer one. `naive_gain`
+# would be the gain if nothing waited any more, so that each process is as fast as one alone: it comes from
+# the rates, not from a profile as `naive_value` does. Empty on a target that gives no rates.
 
 # %%
 gains = prediction.get("run", {"gains": []})["gains"]

@@ -107,8 +107,8 @@ lines[lines.threads == lines.threads.max()].groupby(["arm", "test"]).head(4).res
 # ## What profiling cost
 #
 # The rate with each profiler on, against the rate without it in the same boot. A negative cost means that
-# the profiler kept the threads from meeting at the lock: then the profile is of less contention than the
-# rates.
+# the profiler reduced contention for the lock: then the profile shows less of it than there was without the
+# profiler.
 
 # %%
 if UNDER_PROFILER in set(story.rows.metric):

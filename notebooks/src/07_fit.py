@@ -158,11 +158,11 @@ beside
 # %% [markdown]
 # ## The gains, predicted and measured
 #
-# In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted
-# from the unpatched arm's rates alone before any other arm was booted, and as measured. The measured
-# interval goes from the arm's slowest repeat over the fastest unpatched one to its fastest over the
-# slowest: each repeat is a boot of its own. The two boots of the A/A pair are not among them; 05 shows by
-# how much they differ. Some of these gains were known when the method of prediction was written:
+# In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted from
+# the unpatched arm alone before any other arm was booted, and as measured. The measured interval goes from
+# the arm's slowest repeat over the fastest unpatched one to its fastest over the slowest: each repeat is a
+# boot of its own. The two boots of the A/A pair are not among them; 05 shows by how much they differ. Some
+# of these gains were known when the method of prediction was written:
 # [data](../data/README.md#what-falls-short) says which. `naive_gain` is explained in 03. Empty if the run
 # was not in virtual time.
 

@@ -69,16 +69,15 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # %% [markdown]
 # ## The score
 #
-# Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain
-# or several; `held_pct`: how often the 90% interval contains the published gain; `median_width`: its
-# upper over its lower end; `sign_pct`: how often the prediction was right about whether the gain is above
-# 5%; `gained_pct`: what `sign_pct` would be if "above 5%" were said of every patch. Few patches that gain
+# Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain or
+# several; `held_pct`: how often the 90% interval contains the published gain; `median_width`: its upper
+# over its lower end; `sign_pct`: how often the prediction was right about whether the gain is above 5%;
+# `gained_pct`: what `sign_pct` would be if "above 5%" were said of every patch. Few patches that gain
 # nothing are published: where the two are equal, as for `learned` below, `sign_pct` shows no skill.
-# `wrong_side`: intervals that say faster where the patch made it slower. None of `learned` can: the low end
-# of each is 0.95, a patch that only costs its own code, so they say how much a patch may gain, and never
-# that it surely gains. `delete_waits` is the promise,
-# give or take a quarter, and `history` a line from promises to gains; both need a profile, so their rows
-# are of fewer cases.
+# `wrong_side`: intervals that say faster where the patch made it slower. No interval of `learned` can: each
+# begins at 0.95, a patch that only costs its own code. So these intervals say how much a patch may gain,
+# and never that it surely gains. `delete_waits` is the promise, give or take a quarter, and `history` a
+# line from promises to gains; both need a profile, so their rows are of fewer cases.
 
 # %%
 summed = ["n", "held_pct", "median_width", "sign_pct", "gained_pct", "wrong_side"]

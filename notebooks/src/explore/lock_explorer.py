@@ -14,16 +14,16 @@
 #    storm is gone: it needs a fair queue. (*ticket* gives the numbers of *queued*, and *test_and_set* those
 #    of *unfair*: they differ in the traffic of cache lines, which this model does not price. Under
 #    *sleeping* the storm stays: a woken thread needs 5 us until it runs, and meanwhile others take the
-#    lock, with some 40 attempts for a create. Under *mutex* it stays as well, with some 36: most waiters
-#    get the lock in the order of coming, before they have spun for 10 us and sleep.)
+#    lock, with some 40 attempts per create. Under *mutex* it stays as well, with some 36: most waiters get
+#    the lock in the order of coming, before they have spun for 10 us and sleep.)
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #
-# *Host CPUs* below the number of threads: the threads are virtual CPUs of a guest whose host has fewer,
-# so that the host stops an owner or the next spinner in the middle, for a time slice of 3 ms. On bare
-# metal the owner of a spin lock is not preempted (but with PREEMPT_RT). One CPU too few is enough: in a FIFO
-# queue all wait for the one spinner that is not running. *Start skew* spreads the threads' first operations.
-# Both, and the lock kind, are for S1 alone.
+# *Host CPUs* below the number of threads: the threads are virtual CPUs of a guest whose host has fewer, so
+# that the host preempts the lock holder or the next waiter for a time slice of 3 ms. On bare metal the
+# holder of a spin lock is not preempted (except with PREEMPT_RT). One CPU too few is enough: in a FIFO
+# queue all wait for the one spinner that is not running. *Start skew* spreads the threads' first
+# operations. Both, and the lock kind, apply to S1 only.
 #
 # Keyboard: Tab goes to the next control, Shift+Tab back. The arrow keys move a slider by one step, Page Up
 # and Page Down by five, Home and End to its ends; in a list, Up and Down or the first letters of a name

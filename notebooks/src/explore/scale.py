@@ -2,12 +2,12 @@
 # %% [markdown]
 # # Where ext4 saturates next
 #
-# The fitted models, swept to 1024 CPUs. **All of it is simulated** (of *truncate* with published times as
-# input, see the end). The parameters are those of the
-# scoreboard's fits to the published tables; the dots are 20 draws of the parameters from the uncertainty of
-# the fits, `low` and `high` the lowest and the highest of them. The grey range is beyond the highest
-# published thread count: there the curves show what the model's queues would do on a larger machine with
-# one socket, and nothing else. `lockscale scale --keep` computes the numbers.
+# The fitted models, swept to 1024 CPUs. **All of it is simulated** (*truncate* with published times as
+# input, see the end). The parameters are those of the scoreboard's fits to the published tables; the dots
+# are 20 draws of the parameters from the uncertainty of the fits, `low` and `high` the lowest and the
+# highest of them. The grey range is beyond the highest published thread count: there the curves show what
+# the model's queues would do on a larger machine with one socket, and nothing else. `lockscale scale
+# --keep` computes the numbers.
 #
 # Index: [Notebooks](../README.md). The arms: [kernel-patches](../../kernel-patches/README.md).
 
@@ -39,9 +39,8 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 #
 # `most_time_at` is where the CPUs wait longest, if that is a tenth of their time or more: a lock that they
 # wait for, a cache line that bounces between them, or a search that they repeat; `share_pct` of all CPUs
-# are there. `value` is the rate, in operations per second; of *truncate*, in times the rate of one thread
-# without orphan handling.
-# `path` above may be `allocate`, `create`, `create and close` or `truncate`.
+# are there. `value` is the rate, in operations per second; for *truncate*, relative to one thread without
+# orphan handling. `path` above may be `allocate`, `create`, `create and close` or `truncate`.
 
 # %%
 most_time(found, path)

@@ -3,8 +3,8 @@
 # # S3: two containers allocate blocks, and each gets a quarter
 #
 # Source: the cover letter of "ext4: add `ext4_try_lock_group()` to skip busy groups" and "ext4: move
-# `mb_last_[group|start]` to `ext4_inode_info`" (Baokun Li). What is neither called published nor of a real
-# kernel is simulated.
+# `mb_last_[group|start]` to `ext4_inode_info`" (Baokun Li). Numbers are simulated unless called published
+# or of a real kernel.
 #
 # Index: [Notebooks](../README.md). Previous story: [S2, the paradox](story_write_access.ipynb). Next story:
 # [S4, orphans](story_orphan_file.ipynb).
@@ -92,11 +92,11 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 #
 # All with `mb_optimize_scan=0`. With 64 containers a goal per inode makes allocations 13 times as fast
 # (published: 6.5), and it is the old kernel that differs: 134 thousand per second here, 230 thousand
-# published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets, and what
-# the containers still share moves between them. With a goal per inode that is above all jbd2's count of
-# handles: its cache line is in transfer for 91% of the time with 32 and 81% with 64. The study
-# [handle-start](../../kernel-patches/README.md) is about that line. The grey band was predicted from the old
-# kernel's rates alone; at 32 containers the real gain, 14.3, is above its upper end, 13.0.
+# published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets, and the
+# cache lines that the containers still share move between these. With a goal per inode that is above all
+# jbd2's count of handles: its cache line is in transfer for 91% of the time with 32 and 81% with 64. The
+# study [handle-start](../../kernel-patches/README.md) is about that line. The grey band was predicted from
+# the old kernel alone; at 32 containers the real gain, 14.3, is above its upper end, 13.0.
 
 # %% [markdown]
 # ## What is next

@@ -2,8 +2,8 @@
 # %% [markdown]
 # # S1: 48 processes create files, and nearly all of them wait
 #
-# Source: the commit "ext4: reduce lock contention in __ext4_new_inode" (Wang Shilong, 2017). What is
-# neither called published nor of a real kernel is simulated.
+# Source: the commit "ext4: reduce lock contention in __ext4_new_inode" (Wang Shilong, 2017). Numbers are
+# simulated unless called published or of a real kernel.
 #
 # Index: [Notebooks](../README.md). Next story: [S2, the paradox](story_write_access.ipynb).
 
@@ -103,8 +103,8 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 #
 # ![Gain of the real kernels against processes](../../figures/inode-claim-gains.svg)
 #
-# The grey band is what the unpatched kernel's rates alone predict, recorded before the patched one was
-# booted; but this gain was known when the method was written.
+# The grey band is what the unpatched kernel alone predicts, recorded before the patched one was booted; but
+# this gain was known when the method was written.
 #
 # The storm begins between 8 and 16 processes, earlier than in the model, and at 48 the patched kernel
 # creates 9.5 times as many files (published: 10.1). But the patched kernel does not keep its rate either:
@@ -112,8 +112,8 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 # the cause. One cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6 times
 # per create with 16 processes and 26 times with 64, where it is in transfer for 81% of the time. It is the
 # reference count of a dentry that all processes share: presumably the root directory's, of which a create
-# by absolute path takes and drops a reference when its lookup leaves RCU-walk. The CPUs spin for 84% of
-# their busy time then, and the profile, which is of 16 processes, does not say for what: presumably for the
+# by absolute path takes and drops a reference when its lookup leaves RCU-walk. With 64 the CPUs spin for
+# 84% of their busy time. The profile, which is of 16 processes, does not say for which lock: presumably the
 # spin lock of that dentry, which lies beside the count in the same cache line and is taken when the
 # lockless update of the count fails too often. What limits creates after this patch is in the VFS.
 

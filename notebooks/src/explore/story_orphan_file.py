@@ -2,8 +2,8 @@
 # %% [markdown]
 # # S4: every truncate enters its inode in a list, and the list is the bottleneck
 #
-# Source: "[5/5] ext4: Improve scalability of ext4 orphan file handling" (Jan Kara, 2021). What is neither
-# called published nor of a real kernel is simulated.
+# Source: "[5/5] ext4: Improve scalability of ext4 orphan file handling" (Jan Kara, 2021). Numbers are
+# simulated unless called published or of a real kernel.
 #
 # Index: [Notebooks](../README.md). Previous story: [S3, block groups](story_group_trylock.ipynb). Next:
 # [the lock explorer](lock_explorer.ipynb).
@@ -70,11 +70,10 @@ tally(orphans)
 # %% [markdown]
 # ## What the patch does
 #
-# Now the orphan file needs no lock at all. Each of its blocks has a count of free slots, changed by one
-# atomic instruction. A slot is taken by `cmpxchg`: write my inode there if it still holds 0, otherwise
-# look further. And each CPU starts its search in a different block, 13 blocks after the previous CPU's,
-# so that two rarely meet. At the last position of the slider the green marks are in different blocks, and
-# there is no orange at any of them.
+# Now the orphan file needs no lock at all. Each of its blocks has an atomic count of free slots. A slot is
+# taken by `cmpxchg`: write my inode there if it still holds 0, otherwise look further. And each CPU starts
+# its search in a different block, 13 blocks after the previous CPU's, so that two rarely meet. At the last
+# position of the slider the green marks are in different blocks, and there is no orange at any of them.
 #
 # The waiting has not disappeared: it moved to the journal, where every truncate starts and stops handles.
 # That queue was always behind the first one, and it remains even with no orphan handling at all. So there
@@ -109,13 +108,13 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 # orphan handling: nothing is left to gain there. On the published machine even that kernel hardly scaled,
 # so something else limited it, perhaps the disk.
 #
-# The source measured truncates only with the locked orphan file (not in the figure), which the lockless
-# one beats 7.1 times with 64 processes (published: 1.5). That is so much because the locked file is
-# slower here than the list: 0.8 times as fast with 32 processes, 0.6 times with 64. All its users start
-# at block 0, and with 64 processes the cache line that `jbd2_journal_grab_journal_head()` moves is in
-# transfer for 97% of the time. The model above has it 1.1 times as fast as the list, whose parameters are
-# assumed, and whose mutex always puts a waiter to sleep, where the kernel's lets it spin while the owner
-# runs: the real kernels do not confirm the order of these two.
+# The source measured truncates only with the locked orphan file (not in the figure), which the lockless one
+# beats by a factor of 7.1 with 64 processes (published: 1.5). That is so much because the locked file is
+# slower here than the list: 0.8 times as fast with 32 processes, 0.6 times with 64. All its users start at
+# block 0, and with 64 processes the cache line that `jbd2_journal_grab_journal_head()` moves is in transfer
+# for 97% of the time. In the model above the locked file is 1.1 times as fast as the list. But the list's
+# parameters are assumed, and a waiter for its mutex always sleeps, while in the kernel it spins as long as
+# the owner runs. The real kernels do not confirm this order.
 #
 # For *creat*, the gain over the list falls from 2.6 with 8 processes to 1.7 with 32; published, it rises
 # from 1.3 with 7 clients to 4.8 with 31. The published load, creat_clo, does more than create. Here the

@@ -2,8 +2,8 @@
 # %% [markdown]
 # # S2: a function becomes fifty times cheaper, and creates three times slower
 #
-# Source: LU-9796, "Speedup file creation under heavy concurrency" (Lustre, 2017). What is neither called
-# published nor of a real kernel is simulated.
+# Source: LU-9796, "Speedup file creation under heavy concurrency" (Lustre, 2017). Numbers are simulated
+# unless called published or of a real kernel.
 #
 # Index: [Notebooks](../README.md). Previous story: [S1, the retry storm](story_inode_claim.ipynb), which
 # this one builds on. Next story: [S3, block groups](story_group_trylock.ipynb).
@@ -108,13 +108,13 @@ explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 # ![Gain of the real kernels against processes](../../figures/write-access-gains.svg)
 #
 # With 16 processes the cheap call still makes creates 1.5 times as fast, with 48 it makes them 0.6 times as
-# fast (published: 0.3); these are of two boots, of which Student's t makes 95% intervals so wide that both
-# include no change. With the search under the lock the cheap call is the faster one throughout: 1.8 times
-# with 48 processes, where the model above has less than 1.1 times.
+# fast (published: 0.3); each is from two boots, for which the 95% intervals (Student's t) are so wide that
+# both include no change. With the search under the lock the cheap call is the faster one throughout: 1.8
+# times with 48 processes, where the model above has less than 1.1 times.
 #
-# The grey band was recorded before the run, by a method that was as unsure with one process, where nobody
-# waits, as anywhere else: there it reaches from a fifteenth to fifteen. Today's is sure there (notebook
-# 03).
+# The grey band was recorded before the run, by a method that was as uncertain with one process, where
+# nothing contends, as with many: there the band reaches from 1/15 to 15. Today's method gives a narrow
+# interval there (notebook 03).
 
 # %% [markdown]
 # ## What is next
