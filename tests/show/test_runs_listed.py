@@ -142,7 +142,7 @@ def test_runs_of_two_studies_or_of_none_are_refused(runs: Path, monkeypatch: pyt
         compare_runs(CURATED.id, "orphan-file-20261230T000000Z")
     with pytest.raises(BadInput, match="name both"):
         compare_runs(CURATED.id)
-    with pytest.raises(BadInput, match=f"{CURATED.id} is both runs: choose two that differ"):
+    with pytest.raises(BadInput, match=f"both runs are {CURATED.id}: choose two that differ"):
         compare_runs(CURATED.id, CURATED.id)
     shutil.rmtree(runs)
     monkeypatch.setattr(paths, "MEASURED", runs)

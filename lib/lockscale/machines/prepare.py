@@ -155,7 +155,7 @@ def put_back(machine: Machine, root: str = "") -> list[str]:
     if failed := [f"{change.target} ({done.last_words})" for change, done in undone if done.status]:
         raise RunFailed(
             f"some settings of the target could not be restored: {', '.join(failed)}; restore them by "
-            f"hand, from {JOURNAL} there"
+            f"hand, from {JOURNAL} on the target"
         )
     must(machine, ["sh", "-c", 'rm -f "$1" && sync "${1%/*}"', "sh", root + JOURNAL])
     return [f"{change.target} = {change.old}" for change in reversed(since)]

@@ -219,7 +219,7 @@ def _two(first: str, second: str) -> tuple[Run, Run]:
         )
     one, other = (find_run(name) for name in names)
     if one.id == other.id:
-        raise BadInput(f"{one.id} is both runs: choose two that differ")
+        raise BadInput(f"both runs are {one.id}: choose two that differ")
     studies = [read_study_file(run.folder)["name"] for run in (one, other)]
     if studies[0] != studies[1]:
         raise BadInput(

@@ -55,7 +55,7 @@ class WriteLog:
         magic, version, count, sector = _SUPER.unpack_from(self._bytes)
         if (magic, version) != (MAGIC, VERSION) or sector < 512:
             raise BadInput(
-                f"{self.path} is not a usable write log: it needs at least one flush, and QEMU's blklogwrites"
+                f"{self.path} is not a usable write log: record it with QEMU's blklogwrites, up to a flush"
             )
         return sector, count
 
