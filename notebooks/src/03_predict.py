@@ -10,8 +10,8 @@
 # This page was executed with today's code for the study's latest run in [data/measured](../data/README.md).
 # The prediction recorded before that run was measured may differ from it; that one is what notebook 07
 # judges. Executed by hand as it stands (`run = ""`), the notebook counts and measures nothing: only a run
-# does. With `target = "manycore"` and `run` the name of a run in data/measured it shows what is below, after
-# some minutes: every arm's model is fitted to the rates of the unpatched arm.
+# does. With `target = "manycore"` and `run` the name of a run in data/measured it shows what is below,
+# after some minutes: every arm's model is fitted to the unpatched arm.
 #
 # In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
 # of the other arms there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim
