@@ -69,7 +69,7 @@ from the general loop's source, with the same random numbers, events and statist
 bit-identical (`tests/sim/test_loops.py`). `make env` compiles the loops of the shipped models. Your own
 model runs in the general loop until one lockscale process has run, or is about to run, {worth} M steps of it
 (a few seconds); then it gets its own loop, which is cached. At {threads} threads, the table compares the two
-loops with SimPy and with hand-written C for that one model, which gives the same numbers, counts and
+loops with SimPy and with C written by hand for each model, which gives the same numbers, counts and
 histograms. Rates are medians over the rounds, and ratios are medians of each round's ratio, so on a machine
 with other load they need not agree:
 
