@@ -61,7 +61,7 @@ void kill_workers(struct run *run)
 			kill(run->shared->workers[w].pid, SIGKILL);
 }
 
-/* Of the process's workers the one that failed, else the first. */
+/* Of the process's workers the one that failed, else the first; NULL where the process is not of the run. */
 static const struct worker *culprit(const struct run *run, pid_t pid)
 {
 	const struct worker *found = NULL;
@@ -89,13 +89,18 @@ static int explain(const struct run *run, pid_t pid, int status)
 			    worker->failed_on_path ? worker->path : "", strerror(worker->error));
 }
 
-/* Takes the status of every process that has ended, off `left`. */
+/*
+ * Takes the status of every process that has ended, off `left`. A shell that starts others and then execs
+ * fsload leaves it children that are not of the run.
+ */
 static int reap(struct run *run, long *left, int result)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (!culprit(run, pid))
+			continue;
 		if (status && !result) {
 			result = explain(run, pid, status);
 			kill_workers(run);

@@ -11,12 +11,12 @@
 void start_timing(struct worker *worker)
 {
 	struct shared *shared = worker->run->shared;
+	const pid_t keeper = shared->clock_keeper; /* once: it becomes 0, to which kill() means the whole group */
 
 	worker->timing->ready_ns = now_ns();
-	if (pthread_barrier_wait(&shared->barrier) == PTHREAD_BARRIER_SERIAL_THREAD &&
-	    shared->clock_keeper) {
+	if (pthread_barrier_wait(&shared->barrier) == PTHREAD_BARRIER_SERIAL_THREAD && keeper) {
 		atomic_store(&shared->begun, true);
-		kill(shared->clock_keeper, SIGUSR1);
+		kill(keeper, SIGUSR1);
 	}
 	begin_section();
 	worker->timing->start_ns = now_ns();

@@ -70,6 +70,16 @@ def test_a_sigusr1_that_waits_from_the_start_hides_no_worker(executable, spy, tm
     assert lines_of(out, "open")[-1]["seconds"] >= 0.2
 
 
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_child_that_it_was_started_with_is_none_of_its_workers(executable, tmp_path, status):
+    """A shell that starts another process and then becomes fsload leaves it that child."""
+    argv = fsload.command(executable, str(tmp_path), processes=2, items=20_000, test="open_close")
+    script = f'(exit {status}) & exec "$@"'
+    done = subprocess.run(["sh", "-c", script, "sh", *argv], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line["count"] for line in lines_of(done.stdout, "open")] == [20_000, 20_000, 40_000]
+
+
 def test_ctrl_c_at_a_terminal_reaches_all_and_is_one_sentence(start, tmp_path):
     process = start(test="create_unlink", processes=2)
     os.killpg(process.pid, signal.SIGINT)
