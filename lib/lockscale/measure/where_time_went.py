@@ -68,16 +68,7 @@ def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMa
     A tool without marks of its own is one section, whatever its phases. Raises RunFailed where a section's
     rates are none.
     """
-    load = point.load
-    if len(sections) not in (1, len(load.phases)):
-        raise RunFailed(
-            f"{load.together} by {point.processes} processes: {len(sections)} measured sections were seen "
-            f"instead of {len(load.phases)}, so its time may be wrong: run it again"
-        )
-    each = len(sections) == len(load.phases)
-    named = load.phases if each else (load.together,)
-    for phase, section in zip(named, sections, strict=True):
-        refuse_broken(section, f"{phase} by {point.processes} processes")
+    for phase, section in _by_phase(sections, point):
         for part, share in section.shares.items():
             yield point.reading(TOOL, phase, f"{SHARE}{part}", "share", "1", share, False)
         for metric, name in COUNTS.items():
@@ -92,6 +83,24 @@ def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMa
                 yield point.reading(TOOL, phase, f"{LINE}{function}", statistic, unit, value, False)
         yield point.reading(TOOL, phase, "section", "virtual", "ns", section.virtual_ns, False)
         yield point.reading(TOOL, phase, "section", "real", "ns", section.real_ns, False)
+
+
+def _by_phase(sections: Sequence[Section], point: Point, at: str = "") -> list[tuple[str, Section]]:
+    """The phase that each section of one load is, or all of them together where it is the only one.
+
+    at: the setting of the machine. Raises RunFailed where the load's rates are none: a part that was in no
+    section had no prices of memory.
+    """
+    load, by = point.load, f"by {point.processes} processes{f' at {at}' if at else ''}"
+    if len(sections) not in (1, len(load.phases)):
+        raise RunFailed(
+            f"{load.together} {by}: {len(sections)} measured sections were seen "
+            f"instead of {len(load.phases)}, so its time may be wrong: run it again"
+        )
+    phases = load.phases if len(sections) == len(load.phases) else (load.together,)
+    for phase, section in zip(phases, sections, strict=True):
+        refuse_broken(section, f"{phase} {by}")
+    return list(zip(phases, sections, strict=True))
 
 
 def moved_most(section: Section, symbols: SystemMap) -> dict[str, MovedLine]:
@@ -109,8 +118,7 @@ def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Itera
     command = with_setting(booted.virtual_time.settings.index(setting) + 1, point.command("both"))
     known = len(booted.virtual_time.sections())
     said = must(booted.machine, command, timeout_s=LOAD_TIMEOUT_S)
-    for section in booted.virtual_time.sections(known):
-        refuse_broken(section, f"{setting}, {point.processes} processes")
+    _by_phase(booted.virtual_time.sections(known), point, setting)
     for row in point.load.parse(said).rows:
         if row.metric == "rate" and row.statistic in STATISTICS:
             yield point.reading(TOOL, row.test, metric, row.statistic, row.unit, row.value, False)
