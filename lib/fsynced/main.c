@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,21 +62,48 @@ int read_back(const char *dir)
 		files = opendir(name);
 		if (!files)
 			return errno == ENOENT ? 0 : (perror(name), 1);
-		while ((entry = readdir(files)))
+		while (errno = 0, (entry = readdir(files)))
 			if (entry->d_name[0] != '.' && !strchr(entry->d_name, '.') &&
 			    print_file(dirfd(files), process, entry->d_name))
 				return 1;
+		if (errno)
+			return perror(name), 1;
 		closedir(files);
 	}
 }
 
+/* Whether the text is a whole decimal number up to `most`. */
+static bool number(const char *text, uint64_t most, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno && *value <= most;
+}
+
+static bool time_in_s(const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return *text >= '0' && *text <= '9' && !*end;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 8 && !strcmp(argv[1], "load"))
-		return load(argv[2], argv[3], strtoull(argv[4], NULL, 10), (uint32_t)strtoul(argv[5], NULL, 10),
-			    strtoull(argv[6], NULL, 10), strtod(argv[7], NULL));
-	if (argc == 3 && !strcmp(argv[1], "read"))
-		return read_back(argv[2]);
+	uint64_t records_at, processes, seed;
+	double seconds;
+
+	if (argc == 8 && !strcmp(argv[1], "load") && number(argv[4], INT64_MAX, &records_at) &&
+	    number(argv[5], UINT32_MAX, &processes) && number(argv[6], UINT64_MAX, &seed) &&
+	    time_in_s(argv[7], &seconds))
+		return load(argv[2], argv[3], records_at, (uint32_t)processes, seed, seconds);
+	if (argc == 3 && !strcmp(argv[1], "read")) {
+		const int failed = read_back(argv[2]);
+
+		return fflush(stdout) || ferror(stdout) ? perror("standard output"), 1 : failed;
+	}
 	fputs("use: fsynced load DIR DEVICE RECORDS_AT PROCESSES SEED SECONDS | fsynced read DIR\n", stderr);
 	return 2;
 }

@@ -71,3 +71,30 @@ def test_a_load_keeps_its_promises_and_damage_is_seen(fsynced: Path, tmp_path: P
     assert len(judged()) == 1
     shutil.rmtree(folder / "1")
     assert len(judged()) > 5
+
+
+@pytest.mark.parametrize(
+    "wrong", [("x", "1", "1", "0"), ("0", "-1", "1", "0"), ("0", "1", "", "0"), ("0", "1", "1", "1s")]
+)
+def test_a_number_that_is_none_writes_no_record(
+    fsynced: Path, tmp_path: Path, wrong: tuple[str, ...]
+) -> None:
+    """Taken as 0, the place of the records would be the superblock's."""
+    device = tmp_path / "device"
+    device.write_bytes(bytes(RECORDS * BLOCK))
+    done = subprocess.run([fsynced, "load", tmp_path, device, *wrong], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("use: fsynced load ")
+    assert not any(device.read_bytes())
+
+
+def test_what_cannot_be_read_back_or_printed_is_a_failure(fsynced: Path, tmp_path: Path) -> None:
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0/1").write_bytes(bytes(BLOCK))
+    done = subprocess.run([fsynced, "read", tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout == "0 1 4096 zero\n"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([fsynced, "read", tmp_path], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("standard output: ")
+    (tmp_path / "1").touch()
+    done = subprocess.run([fsynced, "read", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1 and "Not a directory" in done.stderr
