@@ -41,8 +41,10 @@ void make_lines(void)
 void forget_lines(void)
 {
 	section++;
-	for (unsigned int n = 0; n < MAX_CPUS; n++)
+	for (unsigned int n = 0; n < MAX_CPUS; n++) {
 		memset(machine.cpu[n].filter, 0, sizeof(machine.cpu[n].filter));
+		machine.cpu[n].pause_pc = 0; /* the pauses between sections were not seen */
+	}
 }
 
 static struct line *slots_of(uint64_t number)

@@ -44,7 +44,8 @@ def m(library: ctypes.CDLL) -> SimpleNamespace:
         return lambda *given: function(*(ctypes.c_uint64(one) for one in given))
 
     library.begin(6, 3, PRICES, *map(ctypes.c_uint64, (QUANTUM, SLACK, LIVE)))
-    names = (*CALLS, "timer_at", "state_of", "is_strict", "without_prices", "pass", "pause_of", "halt_of")
+    names = (*CALLS, "timer_at", "state_of", "is_strict", "without_prices", "next_section", "pass")
+    names = (*names, "pause_of", "halt_of")
     made = SimpleNamespace(**{name: call(name) for name in names})
     made.reads = lambda cpu, line: made.access_of(cpu, line, 0, 0)
     made.writes = lambda cpu, line: made.access_of(cpu, line, 1, 0)
@@ -186,13 +187,18 @@ def test_who_wakes_up_does_so_at_the_clock_and_a_wake_later(m: SimpleNamespace):
 # Spinning
 
 
+def goes_round(m: SimpleNamespace, cpu: int, line: int) -> None:
+    """Once round a loop that reads a line and pauses, in 100 ps."""
+    m.turn(cpu, 7, 0)
+    m.reads(cpu, line)
+    m.passes(cpu, 100)
+    m.pause_of(cpu)
+
+
 def spins(m: SimpleNamespace, cpu: int, line: int) -> None:
-    """The CPU goes round a loop that reads a line and pauses, 100 ps a turn, until it is known to spin."""
+    """The CPU goes round such a loop until it is known to spin."""
     for _ in range(2):
-        m.turn(cpu, 7, 0)
-        m.reads(cpu, line)
-        m.passes(cpu, 100)
-        m.pause_of(cpu)
+        goes_round(m, cpu, line)
 
 
 def test_a_loop_that_reads_the_same_is_not_executed_until_its_line_is_taken(m: SimpleNamespace):
@@ -227,6 +233,18 @@ def test_each_pause_is_counted_and_none_outside_of_sections(m: SimpleNamespace):
     m.without_prices()
     m.pause_of(1)
     assert m.spent_of(1, PAUSES) == PAUSE
+
+
+def test_a_loop_that_goes_on_from_one_section_to_the_next_is_learnt_anew(m: SimpleNamespace):
+    """Else the time between the sections would be one turn of it."""
+    goes_round(m, 1, 5)
+    m.without_prices()
+    m.passes(1, 800)
+    m.next_section()
+    goes_round(m, 1, 5)
+    assert m.state_of(1) == RUNS
+    goes_round(m, 1, 5)
+    assert (m.state_of(1), m.now(1)) == (SPINS, 1100)
 
 
 def test_reading_what_another_wrote_holds_the_next_reader_up(m: SimpleNamespace):

@@ -74,6 +74,7 @@ void timer_at(uint64_t ps) { atomic_store(&deadline_ps, ps); }
 int state_of(unsigned int n) { return machine.cpu[n].state; }
 int is_strict(unsigned int n) { return machine.cpu[n].strict; }
 void without_prices(void) { machine.priced = false; }
+void next_section(void) { machine.priced = true; forget_lines(); }
 
 void pass(unsigned int n, uint64_t ps)
 {
