@@ -46,6 +46,12 @@ def test_all_cpus_run_in_one_thread_and_the_devices_clock_is_theirs(tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_a_guest_has_four_levels_of_page_tables(tmp_path: Path):
+    """The plugin knows where the kernel's map of all memory begins with four."""
+    (cpu,) = [word for word in machine(tmp_path).qemu_options(tmp_path) if word.startswith("-cpu ")]
+    assert "-la57" in cpu.split(",")
+
+
 def test_a_setting_is_asked_for_by_its_place_in_the_machines_order(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(virtual_time, "build_section", lambda: Path("/bin/section"))
     assert with_setting(3, ["load", "8"]) == ["/bin/section", "--setting", "3", "load", "8"]
