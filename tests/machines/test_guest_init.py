@@ -55,6 +55,14 @@ def test_a_cache_whose_name_has_a_blank_ends_no_word_of_the_command_line(
     assert started_with(write_starter(tmp_path / "qemu", SHOW), asked) == [asked]
 
 
+def test_a_caches_name_is_none_of_the_starters_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "QEMU$HOME")
+    (line,) = started_with(write_starter(tmp_path / "qemu", SHOW), "quiet init=/v/bin/virtme-ng-init")
+    assert line.rpartition("/")[0] == f"quiet lockscale_init=/v/bin/virtme-ng-init init={paths.CACHE}/bin"
+
+
 def test_no_name_of_a_folder_is_a_command_of_virtme_ngs_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

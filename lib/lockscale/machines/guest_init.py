@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """QEMU started so that the guest's first process is lib/guest's, which shortens virtme-ng's start-up."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ STARTER = """\
 for word do
     shift
     case "$word" in
-    *" init=/"*/bin/virtme-ng-init) word="${word%% init=*} lockscale_init=${word##* init=} init=FIRST" ;;
+    *" init=/"*/bin/virtme-ng-init) word="${word%% init=*} lockscale_init=${word##* init=} init="FIRST ;;
     esac
     set -- "$@" "$word"
 done
@@ -30,6 +31,7 @@ def write_starter(path: Path, qemu: Sequence[str]) -> Path:
     """
     first = str(c_program.build("first-process", paths.GUEST, paths.CACHE / "bin"))
     text = STARTER if " " not in first else '#!/bin/sh\nexec QEMU "$@"\n'
-    write_text(path, text.replace("FIRST", first).replace("QEMU", shlex.join(qemu)))
+    said = {"FIRST": shlex.quote(first), "QEMU": shlex.join(qemu)}
+    write_text(path, re.sub("FIRST|QEMU", lambda found: said[found[0]], text))
     path.chmod(0o755)
     return path
