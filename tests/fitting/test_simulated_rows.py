@@ -7,13 +7,17 @@ from typing import Annotated
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from lockscale.errors import BadInput
-from lockscale.fitting import fit_cache
+from lockscale.fitting import fit_cache, scoreboard_rows
 from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.scoreboard_rows import ColumnTarget, simulated_rows
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, SimulatedModel
+from lockscale.queueing import USL
+from lockscale.queueing.fit import fit_model
+from lockscale.queueing.points import points
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.show.scoreboard import scoreboard_text
 from lockscale.sim import simulate
@@ -120,6 +124,23 @@ def test_a_row_says_what_its_column_depends_on_and_what_was_predicted_from_few_t
 
 def _ahead(row):
     return zip(row["extrapolated"], row["curve"][-3:], strict=True)
+
+
+def test_a_mean_of_repeats_is_held_against_the_interval_of_a_mean_of_as_many():
+    """A constant by hand: of a fit to 1 to 8 threads, 16 is where one run may be, but no mean of three."""
+    few = np.add.outer([0.01, -0.01, 0.02, -0.02], 0.05 * np.array([-1.0, 0.0, 1.0]))
+    logs = np.vstack([few, 0.065 + few[0], few[3]])
+    threads = np.repeat([1, 2, 4, 8, 16, 32], 3)
+    table = points(threads, threads * 1000 * np.exp(logs.ravel()))
+    whole, small = (
+        fit_model(part, USL, fixed={"sigma": 0, "kappa": 0})
+        for part in (table, points(threads[:12], threads[:12] * 1000 * np.exp(few.ravel())))
+    )
+    found = scoreboard_rows._ahead(whole, small, "")
+    far = t.ppf(0.975, few.size - 1) * few.std(ddof=1) * np.sqrt(1 / np.array([1, 3]) + 1 / few.size)
+    assert far[1] < logs[4].mean() - few.mean() < far[0] and found["coverage_pct"] == 50
+    ends = [np.log(one["high"] / one["threads"] / 1000) for one in found["extrapolated"]]
+    assert ends == pytest.approx(2 * [few.mean() + far[1]], abs=1e-4)
 
 
 def test_a_column_that_depends_on_what_is_not_free_is_refused():

@@ -3,10 +3,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, t
 
 from lockscale.queueing import AMDAHL_SPILL, MACHINE_REPAIRMAN, RETRY_STORM, TWO_QUEUE, USL
+from lockscale.queueing.evidence import coverage_pct
 from lockscale.queueing.fit import fit_model
+from lockscale.queueing.interval import noise
+from lockscale.queueing.points import points
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 USL_TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}
@@ -145,3 +148,59 @@ def test_prediction_of_one_constant_is_the_textbook_interval():
     predicted = found.predict([10])
     assert np.log(predicted.low / 10_000) == pytest.approx([logs.mean() - half], abs=1e-4)
     assert np.log(predicted.high / 10_000) == pytest.approx([logs.mean() + half], abs=1e-4)
+
+
+CONSTANT = {"sigma": 0, "kappa": 0}
+
+
+def repeated(means, spread):
+    """Three runs at each of some thread counts, of which all do 1000 a thread: their ln(rate / threads)."""
+    return np.add.outer(np.asarray(means), spread * np.array([-1.0, 0.0, 1.0]))
+
+
+def fitted_constant(logs):
+    threads = np.repeat(np.arange(1, len(logs) + 1), 3)
+    return fit_model((threads, threads * 1000 * np.exp(logs.ravel())), USL, fixed=CONSTANT)
+
+
+@pytest.mark.parametrize("runs", [1, 3, 12])
+def test_prediction_of_a_mean_is_the_textbook_interval_too(runs):
+    """mean +- t s sqrt(1/m + 1/n): m runs more, n so far."""
+    logs = repeated([0.02, -0.03, 0.01, 0.0, -0.02], 0.03)
+    half = t.ppf(0.975, logs.size - 1) * logs.std(ddof=1) * np.sqrt(1 / runs + 1 / logs.size)
+    predicted = fitted_constant(logs).predict([10, 20], runs=[runs, runs])
+    for ends, at in ((predicted.low, logs.mean() - half), (predicted.high, logs.mean() + half)):
+        assert np.log(ends / [10_000, 20_000]) == pytest.approx([at, at], abs=1e-4)
+
+
+def test_where_the_model_is_wrong_a_mean_of_as_many_runs_varies_as_the_points_do():
+    """Analysis of variance: between points and within; no number of repeats takes away what is between."""
+    logs = repeated([0.2, -0.3, 0.1, 0.0, -0.2], 0.01)
+    means = logs.mean(axis=1)
+    between, within = means.var(ddof=1), logs.var(axis=1, ddof=1).mean()
+    found = fitted_constant(logs).noise
+    assert found.of_mean(3) == pytest.approx(between) and found.dof == 4
+    assert found.of_mean(1) == found.row == pytest.approx(between - within / 3 + within)
+    assert found.of_mean(1e9) == pytest.approx(between - within / 3)
+
+
+def test_coverage_is_of_the_means_that_the_points_are():
+    """By hand for a constant: the point at 5 threads is inside the interval of one run, not that of three."""
+    logs = repeated([0.01, -0.01, 0.005, -0.005, 0.06, 0.0], 0.05)
+    held = []
+    for k, at in enumerate(logs.mean(axis=1)):
+        rest = np.delete(logs, k, axis=0)
+        squares = rest.var() * rest.size + logs[k].var() * 3  # the noise of repeats is known from all of them
+        freedom = rest.size - 1 + 2
+        far = abs(at - rest.mean()) / np.sqrt(squares / freedom)
+        held.append([far <= t.ppf(0.975, freedom) * np.sqrt(1 / m + 1 / rest.size) for m in (1, 3)])
+    of_one_run, of_three = np.mean(held, axis=0)
+    assert (of_one_run, of_three) == (1, pytest.approx(5 / 6))
+    assert coverage_pct(fitted_constant(logs)) == pytest.approx(100 * of_three)
+
+
+def test_without_repeats_a_point_of_several_runs_weighs_as_much_as_they_do():
+    """Weights alone: a variance of 1/4 of a run's, so a prediction of four runs is half as far off."""
+    table = points([1, 2, 3, 4], 1000 * np.exp([0.02, -0.01, 0.0, -0.01]), weights=[4, 4, 4, 4])
+    found = noise(table, 8e-4, 1)
+    assert found.of_mean(4) == pytest.approx(found.row / 4)

@@ -240,12 +240,15 @@ def _mean_of(errors_pct: Any) -> float:
 
 
 def _ahead(whole: Fit, small: Fit | None, column: str) -> dict[str, Any]:
-    """Error at more than SMALL_N threads of the fit to fewer, and the coverage of its intervals."""
+    """Error at more than SMALL_N threads of the fit to fewer, and the coverage of its intervals.
+
+    Each interval is of the mean of as many runs as the point is of.
+    """
     points = whole.points
     there = points.keep((points.column == points.names.index(column)) & (points.threads > SMALL_N))
     if small is None or not len(there):
         return {"extrapolation_pct": None, "coverage_pct": None, "extrapolated": []}
-    ahead = small.predict(there.threads, column)
+    ahead = small.predict(there.threads, column, runs=there.weight)
     held = (ahead.low <= there.rate_per_s) & (there.rate_per_s <= ahead.high)
     return {
         "extrapolation_pct": _mean_of(error_pct(np.log(ahead.value) - there.log_rate)),

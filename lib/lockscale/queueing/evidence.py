@@ -153,7 +153,8 @@ def extrapolation_pct(one: Fit) -> float | None:
 def coverage_pct(one: Fit) -> float | None:
     """Share of thread counts where the 95% interval held that a fit without them predicts there.
 
-    None where a fit without one of them has no degree of freedom, and so no interval.
+    A point that is the mean of several runs is held against the interval of a mean of as many. None where a
+    fit without one of them has no degree of freedom, and so no interval.
     """
     if not one.left_out:
         return None
@@ -162,8 +163,8 @@ def coverage_pct(one: Fit) -> float | None:
         problem, best = apart.problem, apart.best
         refit = Fit(problem, best, noise(problem.points, best.ss, one.free_parameters), ())
         out = one.points.keep(apart.out)
-        for n, k, rate in zip(out.threads, out.column, out.rate_per_s, strict=True):
-            ahead = refit.predict([n], one.points.names[k])
+        for n, k, runs, rate in zip(out.threads, out.column, out.weight, out.rate_per_s, strict=True):
+            ahead = refit.predict([n], one.points.names[k], runs=runs)
             held.append(ahead.low[0] <= rate <= ahead.high[0])
     return float(100 * np.mean(held))
 

@@ -110,7 +110,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Rates per second with 95% intervals for one more run (a row of weight 1); all arrays (n,).
+    """Rates per second with 95% intervals for one more run, or a mean of several; all arrays (n,).
 
     low and high are NaN where the fit has no degree of freedom left (`calibrated`).
     """
@@ -233,18 +233,22 @@ class Fit:
         """The status of a number read off the fit: of a misfit none is `identified`."""
         return "misfit" if self.misfit and of_a_law == "identified" else of_a_law
 
-    def predict(self, threads: npt.ArrayLike, column: str | None = None) -> Prediction:
+    def predict(
+        self, threads: npt.ArrayLike, column: str | None = None, *, runs: npt.ArrayLike = 1.0
+    ) -> Prediction:
         """The model's value and a 95% interval for one more run, from parameters and noise together.
 
-        column: which one, where several were fitted at once. A rate y belongs to the interval if
-        the best fit to the table *and* y is not worse than the best fit to the table by more than
+        column: which one, where several were fitted at once. runs: of how many more runs at each number of
+        threads the interval is to hold the mean, a number or one for each. A rate y belongs to the interval
+        if the best fit to the table *and* y is not worse than the best fit to the table by more than
         its limit: the profile predictive likelihood (J. F. Bjornstad, Statistical Science 5, 1990).
         For a linear model this is the textbook prediction interval; here it keeps the physical
         bounds too.
         """
         n, k = check_threads(threads), self._place(column)
         rates = rate_of(self.problem.model, n, np.full(len(n), k), self.params)
-        ends = np.array([self._interval(*at, k) for at in zip(n, np.log(rates), strict=True)]).reshape(-1, 2)
+        points = zip(n, np.log(rates), np.broadcast_to(runs, n.shape), strict=True)
+        ends = np.array([self._interval(*point, k) for point in points]).reshape(-1, 2)
         return Prediction(n, rates, np.exp(ends[:, 0]), np.exp(ends[:, 1]))
 
     def _place(self, column: str | None) -> int:
@@ -255,10 +259,10 @@ class Fit:
             raise BadInput(f"column = {column!r}: name one of {', '.join(names)}.")
         return names.index(column)
 
-    def _interval(self, threads: float, log_value: float, column: int) -> tuple[float, float]:
+    def _interval(self, threads: float, log_value: float, runs: float, column: int) -> tuple[float, float]:
         if self.noise is None:
             return np.nan, np.nan
-        limit, weight = self.noise.limit, self.noise.unit / self.noise.row
+        limit, weight = self.noise.limit, self.noise.unit / self.noise.of_mean(runs)
         warm = [self.best.x]
 
         def excess(log_rate: float) -> float:

@@ -21,11 +21,19 @@ NOISE_FLOOR = 1e-12
 
 @dataclass(frozen=True)
 class Noise:
-    """Variance of ln(rate): `unit` of a point of weight 1, `row` of one more run."""
+    """Variance of ln(rate): `unit` of a point of weight 1, `row` of one more run.
+
+    beyond: of `row`, what no number of repeats averages away: how far the model is wrong.
+    """
 
     unit: float
     row: float
     dof: int
+    beyond: float = 0.0
+
+    def of_mean(self, runs: float) -> float:
+        """Variance of the mean of so many more runs at one number of threads."""
+        return self.row + (self.row - self.beyond) * (1 / runs - 1)
 
     @property
     def limit(self) -> float:
@@ -58,7 +66,7 @@ def noise(points: Points, misfit_ss: float, free: int) -> Noise | None:
     misfit = misfit_ss / misfit_dof if misfit_dof else 0.0
     if misfit_dof and repeat_dof and misfit > repeat * fdtri(misfit_dof, repeat_dof, 0.95):
         beyond = (misfit - repeat) / float(points.weight.mean())
-        return Noise(max(misfit, NOISE_FLOOR), max(repeat + beyond, NOISE_FLOOR), misfit_dof)
+        return Noise(max(misfit, NOISE_FLOOR), max(repeat + beyond, NOISE_FLOOR), misfit_dof, beyond)
     pooled = max((misfit_ss + points.repeat_ss) / (misfit_dof + repeat_dof), NOISE_FLOOR)
     return Noise(pooled, pooled, misfit_dof + repeat_dof)
 
