@@ -22,9 +22,9 @@ STUDY = load_study("inode-claim")
 UNPATCHED, PATCHED = STUDY.unpatched.name, STUDY.patched.name
 
 
-def row(arm: str, threads: int, rate: float) -> str:
+def row(arm: str, threads: int, rate: float, cpus: int = 64) -> str:
     said = {"run": "r", "study": STUDY.name, "arm": arm, "tool": "fsload", "test": "create", "pair": "ab"}
-    said |= {"threads": str(threads), "cpus": "64", "block": "1", "iteration": "1", "metric": "rate"}
+    said |= {"threads": str(threads), "cpus": str(cpus), "block": "1", "iteration": "1", "metric": "rate"}
     said |= {"statistic": "total", "unit": "ops/s", "value": str(rate), "origin": "virtual"}
     said |= {"build_id": "b", "profiled": "False", "started_utc": "2026-01-01T00:00:00Z"}
     return ",".join(said.get(name, "x") for name in COLUMNS)
@@ -69,6 +69,22 @@ def test_a_prediction_is_told_whether_it_held(curated: Path):
     totals = gain_totals([at_48, at_1])
     assert (totals.predicted, totals.held) == (2, 1)
     assert totals.width == pytest.approx((7 / 4 + 1.1 / 0.9) / 2)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["smaller-guest-first", "smaller-guest-last"])
+def test_two_numbers_of_cpus_are_not_mixed_up(curated: Path, first: bool):
+    """On 4 CPUs 48 processes gain nothing, which says nothing of the larger guest."""
+    before = gain_rows()
+    head, *rows = (curated / "rows.csv").read_text().splitlines()
+    small = [row(UNPATCHED, 48, 1e4, cpus=4), row(PATCHED, 48, 1e4, cpus=4), row(UNPATCHED, 8, 1e4, cpus=4)]
+    rows = [*small, *rows] if first else [*rows, *small]
+    (curated / "rows.csv").write_text("\n".join([head, *rows, row(PATCHED, 8, 2e4)]) + "\n")
+    said = json.loads((curated / "prediction.json").read_text())
+    del said["sha256"]
+    gains = said["run"]["gains"]
+    gains.insert(0 if first else 2, {**gains[1], "cpus": 4, "value": 1.0, "low": 0.9, "high": 1.1})
+    (curated / "prediction.json").write_text(json.dumps({**said, "sha256": sha256_of_json(said)}))
+    assert gain_rows() == before  # nor is there a gain at 8 of 64 CPUs over 4
 
 
 def test_a_later_run_of_the_same_study_changes_no_prediction_and_no_gain_that_was_judged(curated: Path):

@@ -3,7 +3,8 @@
 
 Of the first curated run in virtual time of each study. A gain is an arm's rate over another arm's at the
 same number of threads: over the unpatched one, or where the published table lacks that, over the first of the
-study's arms that it has. Rates of two machines do not compare; gains do, where no machine decides them.
+study's arms that it has. Rates of two machines do not compare; gains do, where no machine decides them. Where
+a run has a number of threads on several numbers of CPUs, its gain, and what was predicted, are of the most.
 """
 
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from lockscale.measure.run_folder import (
     read_prediction,
     read_provenance,
 )
+from lockscale.measure.significance import POINT
 from lockscale.predict.predicted_against_measured import judge_gains, measured_gain
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES
@@ -92,7 +94,11 @@ def _in_virtual_time(run: Run) -> bool:
 def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
     judged: Any = judge_gains(read_prediction(run), measured.rows).to_dict("records")
-    told = {(one["arm"], one["threads"]): one for one in judged}
+    told = {
+        (one["arm"], one["threads"]): one
+        for one in judged
+        if one["cpus"] == measured.cpus(study.operation, one["arm"], unpatched, one["threads"])
+    }
     tables = study.published_tables
     simulated = _Simulated(study)
     seen: set[tuple[str, str, str, int]] = set()
@@ -143,28 +149,34 @@ class _Simulated:
 
 
 class _Measured:
-    """The rates of a run by load, arm and number of processes."""
+    """The rates of a run by load, arm, CPUs and number of processes."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
-        self.rows, self.rates = rows, dict[str, dict[tuple[str, int], "pd.Series[float]"]]()
+        self.rows, self.rates = rows, dict[str, dict[tuple[str, int, int], "pd.Series[float]"]]()
+
+    def cpus(self, load: str, arm: str, over: str, n: int) -> int | None:
+        """The most on which both arms were measured; None where either was not."""
+        of = self._of(load)
+        both = [cpus for name, cpus, k in of if (name, k) == (arm, n) and (over, cpus, n) in of]
+        return max(both, default=None)
 
     def gain(self, load: str, arm: str, over: str, n: int) -> tuple[float | None, float | None, float | None]:
         """Mean over mean, least over most, most over least; None where either was not measured."""
-        patched, unpatched = (self._of(load).get((name, n)) for name in (arm, over))
-        if patched is None or unpatched is None:
+        cpus = self.cpus(load, arm, over, n)
+        if cpus is None:
             return None, None, None
+        patched, unpatched = (self._of(load)[name, cpus, n] for name in (arm, over))
         return measured_gain(patched, unpatched)[:3]
 
     def threads(self, load: str, arm: str, over: str) -> set[int]:
         """At which both were measured."""
-        of_arm, of_over = ({n for name, n in self._of(load) if name == one} for one in (arm, over))
-        return of_arm & of_over
+        return {n for _, _, n in self._of(load) if self.cpus(load, arm, over, n)}
 
-    def _of(self, load: str) -> dict[tuple[str, int], "pd.Series[float]"]:
+    def _of(self, load: str) -> dict[tuple[str, int, int], "pd.Series[float]"]:
         if load not in self.rates:
             measured = (self.rows.test == load) & (self.rows.metric == "rate")
-            grouped = rate_repeats(self.rows, load).groupby(["arm", "threads"]) if measured.any() else ()
-            self.rates[load] = {(str(a), int(str(k))): of.value for (a, k), of in grouped}
+            grouped = rate_repeats(self.rows, load).groupby(["arm", *POINT]) if measured.any() else ()
+            self.rates[load] = {(str(a), int(str(c)), int(str(k))): of.value for (a, c, k), of in grouped}
         return self.rates[load]
 
 
