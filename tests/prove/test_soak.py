@@ -249,6 +249,27 @@ def test_the_base_is_loaded_only_so_often():
     assert [one.arm for one in found] == ["base", "arm"] + soak_module.BASE_AGAIN * ["base"]
 
 
+def test_where_every_arm_has_patches_the_unpatched_one_is_the_base(
+    guests: dict[str, Exception], monkeypatch: pytest.MonkeyPatch
+):
+    """As of goal-fold, of whose arms all are on top of a patch: without a base any race was silence."""
+    study = load_whole_study("goal-fold")
+    patched = [Series(study.name, arm.name, Path(), (Path("1.patch"),)) for arm in study.arms]
+    found_in = dict.fromkeys(study.arm_names, (("a",),)) | {study.patched.name: (("b", "c"),)}
+
+    def soaked(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
+        return Soaked(series.study, series.arm, kind, guest_seconds, 7, (), found_in[series.arm])
+
+    monkeypatch.setattr(soak_module, "all_series", lambda: [*patched, ARM])
+    monkeypatch.setattr(soak_module, "soak", soaked)
+    found = soaks(KCSAN, patched[1], patched[2])
+    assert list(found)[:2] == [study.unpatched.name, study.patched.name]
+    assert {arm: one.ok for arm, one in found.items()} == {
+        study.unpatched.name: True, study.patched.name: False, study.arm_names[2]: True
+    }  # fmt: skip
+    assert found[study.patched.name].new_races == (("b", "c"),)
+
+
 def test_without_its_base_no_race_is_called_new(guests: dict[str, Exception]):
     guests["base"] = RunFailed("the guest hung")
     found = soaks(KCSAN, ARM)

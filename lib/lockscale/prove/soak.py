@@ -141,16 +141,16 @@ def soak_all(
 ) -> list[Soaked]:
     """Every safe arm, kept in runs/soak-<time>/soak.json after each of them.
 
-    KCSAN's races are held against those of the base: every arm of the study that adds no patch. It is
-    loaded first, whether chosen or not, and again after an arm that shows more. An arm that fails has
-    failed, and the others are loaded all the same; BadInput when no arm is safe, or for a fault of what
-    all arms need.
+    KCSAN's races are held against those of the base: every arm of the study that adds no patch, or where all
+    do, the unpatched one. It is loaded first, whether chosen or not, and again after an arm that shows more.
+    An arm that fails has failed, and the others are loaded all the same; BadInput when no arm is safe, or for
+    a fault of what all arms need.
     """
     safe, studies = safe_of(chosen), {series.study for series in chosen}
     for study in map(beside.study, sorted(studies) if beside.mkfs else ()):
         beside.refuse_by_mkfs(study, with_disk(guest_target(target), study.disk_mib).disk.size_mib)
     refuse_bad_surroundings(build=True, boot=True)
-    bases = [s for s in all_series() if s.study in studies and not s.patches] if kind == KCSAN else []
+    bases = [base for study in sorted(studies) for base in _bases_of(study)] if kind == KCSAN else []
     order = [*bases, *(series for series in safe if series not in bases)]
     folder, done = new_run("soak").folder, list[Soaked]()
     load = partial(_outcome, kind=kind, target=target, guest_seconds=guest_seconds, beside=beside)
@@ -164,6 +164,14 @@ def soak_all(
                 write_json(folder / "soak.json", [one.as_json() for one in _held_against(bases, done)])
         shown.update(len(order))
     return _held_against(bases, done)
+
+
+def _bases_of(study: str) -> list[Series]:
+    arms = [series for series in all_series() if series.study == study]
+    if bare := [series for series in arms if not series.patches]:
+        return bare
+    unpatched = load_whole_study(study).unpatched
+    return [series for series in arms if series.arm == (unpatched.series or unpatched.name)]
 
 
 def _loads(
@@ -200,9 +208,7 @@ def _held_against(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soake
     """`done` with the new races of each arm that is no base, against all loads of its study's base."""
     names = {bare.name for bare in bases}
     return [
-        one
-        if not bases or one.name in names
-        else replace(one, new_races=new_races(one, _of(one, bases, done)))
+        one if one.name in names else replace(one, new_races=new_races(one, _of(one, bases, done)))
         for one in done
     ]
 
