@@ -95,6 +95,16 @@ def test_where_one_arm_is_another_kernel_the_counts_of_the_other_stay(
     assert kept_values(tmp_path) == again
 
 
+def test_to_count_some_arms_again_loses_no_boot_of_the_others(guests: Guests, tmp_path: Path):
+    counts(tmp_path)  # of both arms in turn: 1 2, 3 4, 5 6
+    guests.build = "b"
+    one = campaign(STUDY, ARMS[1:], load_target("qemu"), 3, tmp_path)
+    assert [each.value for each in one] == [7, 8, 9]
+    assert sorted(kept_values(tmp_path)) == [1, 4, 5, 7, 8, 9]
+    guests.build = "a"
+    assert counts(tmp_path) == [1, 10, 11, 4, 5, 12]
+
+
 @pytest.mark.parametrize("text", ["", "study,arm\nx\n,,,", "study,arm,iteration,value\ns,a,one,2\n"])
 def test_a_damaged_table_of_counts_is_one_sentence(guests: Guests, tmp_path: Path, text: str):
     (tmp_path / "counts-inode-claim.csv").write_text(text)

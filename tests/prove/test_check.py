@@ -270,12 +270,21 @@ def test_a_check_goes_on_with_the_counts_of_an_earlier_one(bench: Bench, monkeyp
     assert set(seen) == {earlier} and list(paths.RUNS.iterdir()) == [earlier]
 
 
-def test_the_counts_of_a_whole_check_are_kept_beside_its_table(bench: Bench, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("which", "kept"), [(None, {"counts-s.csv", "counts-t.csv"}), ("s", {"counts-s.csv"})]
+)
+def test_the_counts_of_a_whole_check_are_kept_beside_its_table(
+    bench: Bench, tmp_path: Path, which: str | None, kept: set[str]
+):
+    """A study that was not checked has the rows of another check in the table, and its counts stay too."""
     earlier = paths.RUNS / "patches-check-20261125T000000Z"
     earlier.mkdir(parents=True)
-    (earlier / "counts-s.csv").write_text("study,arm\n")
-    check(None, boot=True, resume=earlier.name, keep=tmp_path / "kept")
-    assert (tmp_path / "kept/counts-s.csv").read_text() == "study,arm\n"
+    for study in ("s", "t"):
+        (earlier / f"counts-{study}.csv").write_text("study,arm\n")
+    check(which, boot=True, resume=earlier.name, keep=tmp_path / "kept")
+    assert {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()} == dict.fromkeys(
+        kept, "study,arm\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["patches-check-1", "inode-claim-20261125T000000Z", "\0", "../x"])

@@ -54,7 +54,8 @@ def campaign(
 ) -> list[Counted]:
     """Boot every arm `iterations` times; `folder`/counts-<study>.csv grows with each boot.
 
-    A boot that is in that file already, of the same build and with the same protocol, is not repeated.
+    A boot that is in that file already, of the same build and with the same protocol, is not repeated. What
+    it has of other arms stays.
     """
     series = {arm: study.series_of(arm) for arm in arms}
     for one in series.values():
@@ -67,16 +68,17 @@ def campaign(
     path = folder / f"counts-{study.name}.csv"
     protocols = {arm: _protocol(study, arm, target) for arm in arms}
     boots = [(arm, n, kernels[arm].build_id, protocols[arm]) for n, arm in in_turn(arms, iterations)]
-    kept, found = [one for one in read_rows(path, Counted) if one.boot in boots], list[Counted]()
+    there, found = read_rows(path, Counted), list[Counted]()
+    kept, others = [one for one in there if one.boot in boots], [one for one in there if one.arm not in arms]
     with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
         for done, boot in enumerate(boots):
             arm, iteration, *_ = boot
             shown.update(done, f"{arm}, iteration {iteration}")
-            if there := [one for one in kept if one.boot == boot]:
-                found += there
+            if known := [one for one in kept if one.boot == boot]:
+                found += known
             else:
                 found += _counted(study, arm, iteration, kernels[arm], target, protocols[arm])
-                write_rows(path, [*found, *(one for one in kept if one not in found)], Counted)
+                write_rows(path, [*found, *(one for one in kept if one not in found), *others], Counted)
         shown.update(len(boots))
     return found
 

@@ -149,9 +149,9 @@ def check(
     """One entry per arm of `which`: a study, a study/arm, or everything.
 
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
-    runs/patches-check-<time>, and a copy in `keep`. resume: such a folder, whose boots of the same kernels
-    under the same load are not repeated. A fault of an arm is a red entry of that arm; BadInput is a fault of
-    what all arms need: the choice, the kernel source, its build folder, the tools.
+    runs/patches-check-<time>, and a copy of the chosen studies' in `keep`. resume: such a folder, whose boots
+    of the same kernels under the same load are not repeated. A fault of an arm is a red entry of that arm;
+    BadInput is a fault of what all arms need: the choice, the kernel source, its build folder, the tools.
     """
     names = chosen_names(which)
     found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in names}
@@ -178,8 +178,9 @@ def check(
         folder = folder or new_run(RUN).folder
         _count(list(found.values()), target, iterations, folder)
         if keep:
-            for path in folder.glob("counts-*.csv"):
-                write_text(keep / path.name, path.read_text())
+            for path in sorted(folder / f"counts-{study}.csv" for study in {study for study, _ in names}):
+                if path.is_file():
+                    write_text(keep / path.name, path.read_text())
     return list(found.values())
 
 
