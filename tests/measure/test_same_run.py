@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.files import write_json
 from lockscale.journal import drop_torn_line, line_of, read_lines
 from lockscale.measure.plan import Step
-from lockscale.measure.resume import Journal, open_journal, refuse_other, refuse_other_build, to_resume
+from lockscale.measure.resume import (
+    Journal,
+    open_journal,
+    refuse_other,
+    refuse_other_build,
+    refuse_other_target,
+    to_resume,
+)
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_run
-from lockscale.study.file import load_study
+from lockscale.study.file import load_study, load_target
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "operations_per_point": 40, "iterations": 2}
 STUDY = load_study("inode-claim", SMALL)
@@ -66,6 +74,33 @@ def test_another_target_or_plan_is_refused_whichever_step_says_so(journal: Journ
     changed(journal, at, lambda entry: entry["rows"][0].update(target="there"))
     with pytest.raises(BadInput, match="started on there, not on here"):
         refuse_other(journal, STEPS, "here")
+
+
+def described(journal: Journal, **more: Any) -> Run:
+    """The run, as its provenance describes a machine in virtual time, with some of it otherwise."""
+    run = Run(journal.path.parent)
+    target = {**load_target("manycore").public(), **more}
+    write_json(run.provenance, {"origin": "virtual", "kernels": {}, "target": target})
+    return run
+
+
+@pytest.mark.parametrize("name", ["prices", "memory_mib", "quantum_ns", "disk"])
+def test_a_machine_that_was_described_otherwise_is_another_one(journal: Journal, name: str):
+    """Or rates at two prices would be one run's, and all of them told to be at the later ones."""
+    here = load_target("manycore")
+    with pytest.raises(
+        BadInput, match=rf"manycore was changed after run .* \({name}\): restore it, or start"
+    ):
+        refuse_other_target(described(journal, **{name: 7}), journal, here)
+    nothing = open_journal(Run(journal.path.parent / "new"), STUDY)
+    refuse_other_target(described(journal, **{name: 7}), nothing, here)  # nothing is measured yet
+
+
+def test_a_machine_may_be_given_more_time_to_boot_and_an_old_run_does_not_know_all(journal: Journal):
+    here = load_target("manycore")
+    refuse_other_target(described(journal, boot_timeout_s=1, gone=2), journal, here)
+    write_json(Run(journal.path.parent).provenance, {"origin": "virtual", "kernels": {}})
+    refuse_other_target(Run(journal.path.parent), journal, here)
 
 
 def test_steps_that_are_done_are_not_left_and_rows_come_in_the_order_of_the_plan(journal: Journal):

@@ -23,8 +23,15 @@ from lockscale.files import is_locked, sha256_of_json
 from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.measure.plan import Step
 from lockscale.measure.rows import Row
-from lockscale.measure.run_folder import Run, find_run, is_curated, list_runs, read_study_file
-from lockscale.study.file import Study, load_study
+from lockscale.measure.run_folder import (
+    Run,
+    find_run,
+    is_curated,
+    list_runs,
+    read_provenance,
+    read_study_file,
+)
+from lockscale.study.file import Study, Target, load_study
 from lockscale.study.tables import changed_tables
 
 Entry = dict[str, Any]
@@ -121,6 +128,23 @@ def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:
                     f"the run was started on {row['target']}, not on {label}: continue there, or start a "
                     f"new run"
                 )
+
+
+NOT_OF_A_RATE = {"name", "boot", "boot_timeout_s"}
+"""What a target's file may say otherwise: what a kernel is built as, refuse_other_build() sees."""
+
+
+def refuse_other_target(run: Run, journal: Journal, target: Target) -> None:
+    """A run is of one machine. Raises BadInput where the target's file describes another one by now."""
+    if not (journal.entries and run.provenance.is_file()):
+        return
+    begun, now = read_provenance(run.folder).get("target", {}), target.public()
+    for name in sorted(begun.keys() & now.keys() - NOT_OF_A_RATE):
+        if begun[name] != now[name]:
+            raise BadInput(
+                f"the file of target {target.name} was changed after run {run.id} was started ({name}): "
+                "restore it, or start a new run"
+            )
 
 
 def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:

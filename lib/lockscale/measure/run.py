@@ -26,6 +26,7 @@ from lockscale.measure.resume import (
     open_journal,
     refuse_other,
     refuse_other_build,
+    refuse_other_target,
     says_how_to_go_on,
     step_seconds,
 )
@@ -106,6 +107,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
     with locked(run.folder / "lock", f"run {run.id}"), says_how_to_go_on(run):
         journal = open_journal(run, study)
+        refuse_other_target(run, journal, target)
         with hold_target(run, study, target) as held:
             steps = plan(study, held.arms)
             refuse_other(journal, steps, held.label)
@@ -200,9 +202,11 @@ def measure_apart(
     into.folder.mkdir(parents=True, exist_ok=True)
     with locked(into.folder / "lock", f"{into.folder.name} of run {run.id}"), says_how_to_go_on(run):
         journal = open_journal(into, study)
+        refuse_other_target(into, journal, target)
         with hold_target(run, study.model_copy(update={"arms": arms}), target, kind) as held:
             refuse_other(journal, steps, held.label)
-            write_json(into.provenance, {"run": run.id, "origin": held.origin, **held.describe()})
+            said = {"run": run.id, "origin": held.origin, "target": target.public(), **held.describe()}
+            write_json(into.provenance, said)
             work = Work(run, study, held, journal)
             with progress(f"{what} on {held.label}", len(steps)) as shown:
                 for step, done in carry_out(work, steps, shown, lambda *on: measured(work, *on)):
