@@ -89,6 +89,20 @@ def test_a_run_of_a_machine_as_it_is_is_not_kept_and_hides_no_run_of_kernels(
     assert curated_run("inode-claim").folder == older.folder
 
 
+def test_a_run_of_a_study_whose_name_begins_alike_is_another_studys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    for other in ("look-again-2", "look-again-2b", "look-again-20260101"):
+        measured(paths.RUNS, f"{other}-20260102T000000Z", '{"before": {}}')
+        assert latest_run(other).id == f"{other}-20260102T000000Z"
+    with pytest.raises(BadInput, match="look-again has no measured run"):
+        latest_run("look-again")
+    own = measured(paths.RUNS, "look-again-20260101T000000Z", '{"before": {}}')
+    assert latest_run("look-again").folder == own.folder
+
+
 def test_a_password_that_an_address_carried_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
     run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')

@@ -306,13 +306,17 @@ def latest_run(study: str) -> Run:
         raise BadInput(f"study {study} has no measured run: run `make study STUDY={study}`") from None
 
 
+BEGAN = f"{8 * '[0-9]'}T*"
+"""What new_run() appends. No study's name has a capital letter, so that the runs of no other study match."""
+
+
 def _of_our_kernels(folder: Path, study: str) -> Iterator[Run]:
     """The measured runs of `study` in `folder` whose provenance names kernels, the latest first.
 
     Of one that would be the latest and is damaged it is said, once, why an older one is taken.
     """
     newer = False
-    for rows in sorted(folder.glob(f"{study}-2*/rows.csv"), reverse=True):
+    for rows in sorted(folder.glob(f"{study}-{BEGAN}/rows.csv"), reverse=True):
         if names_kernels(rows.parent):
             newer = True
             yield Run(rows.parent)
