@@ -69,6 +69,13 @@ def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():
     says = "690,000 to 960,000 creates/s by patched at 48 threads"
     assert found.says == f"predicted for the published machine, low to high: {says}"
     assert predicted({"published_machine": None}).numbers == {}
+    for origin, place in (
+        ("published", "for the published machine"),
+        ("not stated", "from the unpatched arm alone"),
+    ):
+        assert predicted({"published_machine": said, "origin": origin}).says.startswith(
+            f"predicted {place}, low"
+        )
 
 
 def test_arms_of_one_kernel_have_one_build_id():

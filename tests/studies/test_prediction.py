@@ -63,6 +63,7 @@ def test_each_study_is_predicted_for_the_machine_of_its_tables(study: str):
 def test_a_study_of_ones_own_predicts_nothing_and_says_what_to_ask():
     own = STUDY.model_copy(update={"name": "my-study"})
     assert predict(own)["predictions"] == [] and predict(own)["guests"] == []
+    assert (predict(own)["origin"], predict(STUDY)["origin"]) == ("not stated", "published")
     (missing,) = answer_for(own).open
     assert "--profile" in missing.measurement
 

@@ -107,7 +107,8 @@ def test_the_example_of_contributing_is_a_scene_of_the_explorer(own: Path):
 
 def test_a_study_of_ones_own_has_a_prediction(own: Path):
     own.write_text(ANSWERS)
-    assert ask("look-again", {"hold_ns": 2.0}).notes == ["given {'hold_ns': 2.0}"]
+    found = ask("look-again", {"hold_ns": 2.0})
+    assert found.notes == ["given {'hold_ns': 2.0}"] and found.origin == "not stated"
     with pytest.raises(BadInput, match=r"--given does not take 'hold'.*did you mean hold_ns"):
         ask("look-again", {"hold": 2.0})
 

@@ -50,6 +50,11 @@ def base_of(study: str, p: Predicted) -> float:
     return mean(float(row["value"]) for row in kept)
 
 
+@pytest.mark.parametrize("study", sorted({name for name, _ in BASE_COLUMNS}))
+def test_what_is_predicted_from_published_rates_says_so(study: str):
+    assert ask(study).origin == "published"
+
+
 def the(answer: Answer, arm: str) -> Predicted:
     (found,) = [p for p in answer.predictions if p.arm == arm]
     return found

@@ -112,7 +112,7 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     published: list[dict[str, Any]] = field(default_factory=list)
     waits_origin: str = "published"
-    origin: str = "published"
+    origin: str = "not stated"
 
     def to_json(self) -> dict[str, Any]:
         """One JSON value; every number's unit is in its key or beside it."""

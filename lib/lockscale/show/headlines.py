@@ -79,7 +79,13 @@ PLACES = {
     "virtual": "from the unpatched arm's rates in virtual time",
     "simulated": "by the calibrated model",
 }
-"""Of what the prediction is, by the origin of the unpatched side; else of the published machine."""
+"""Of what the prediction is, by the origin of the unpatched side."""
+
+
+def place_of(prediction: Mapping[str, Any], published: str) -> str:
+    """The same; `published` where that is the origin, or an old prediction does not say."""
+    origin = prediction.get("origin", "published")
+    return published if origin == "published" else PLACES.get(origin, "from the unpatched arm alone")
 
 
 def predicted(prediction: Mapping[str, Any]) -> Headline:
@@ -87,7 +93,7 @@ def predicted(prediction: Mapping[str, Any]) -> Headline:
     p = prediction["published_machine"]
     if p is None:
         return Headline("no published data predicts the patched arm")
-    place = PLACES.get(prediction.get("origin", ""), "for the published machine")
+    place = place_of(prediction, "for the published machine")
     says = (
         f"predicted {place}, low to high: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
         f"by {p['arm']} at {p['threads']} threads"

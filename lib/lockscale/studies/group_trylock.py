@@ -55,6 +55,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
         ideas=_ideas(each, predictions),
         naive_reason=NAIVE,
         notes=residual.notes(given),
+        origin="published",
     )
 
 

@@ -73,6 +73,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
             "stress-orphan's amount of work is not published: its times hold for that amount alone.",
             *residual.notes(given),
         ],
+        origin="published",
     )
 
 

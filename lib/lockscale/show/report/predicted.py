@@ -16,7 +16,7 @@ from lockscale.predict.predicted_against_measured import (
     judge_rates,
 )
 from lockscale.show.figures.predicted import prediction_figure
-from lockscale.show.headlines import PLACES
+from lockscale.show.headlines import place_of
 from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story
 
@@ -74,7 +74,7 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     rates = judge_rates(prediction, rows)
     yield from _figures(story, published if known else published[:0], rates, from_base)
     own = f"predicted, from the unpatched arm's rates in this run; {rates_in_words(story)}"
-    place = PLACES.get(prediction.get("origin", ""), "on the published machine")
+    place = place_of(prediction, "on the published machine")
     found = (
         ("Gains over the unpatched arm", own, judge_gains(prediction, rows),
          [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN + REPEATS),
