@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -38,6 +39,14 @@ def run(argv: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
+def fault(fs: FsType, image: str) -> str:
+    """What its check has to mend, but for what xfs_repair says of an image that is no disk."""
+    done = run(fs.check(image))
+    of_images = ("Cannot get host", "Repair may fail", "the image and the host")
+    lines = f"{done.stdout}\n{done.stderr}".splitlines()
+    return fs.fault(done.returncode, "\n".join(line for line in lines if not line.startswith(of_images)))
+
+
 @pytest.fixture(params=[name for name, one in sorted(FS_TYPES.items()) if one.on_disk])
 def fs(request: pytest.FixtureRequest) -> FsType:
     return fs_type(request.param)
@@ -62,11 +71,42 @@ def test_what_it_makes_is_what_the_system_finds_there_with_our_label(fs: FsType,
 
 def test_one_that_is_whole_passes_its_check_and_one_that_is_not_fails_it(fs: FsType, image: str):
     run(fs.mkfs([], "lockscale", image, ""))
-    assert run(fs.check(image)).returncode == 0
+    assert run(fs.check(image)).returncode == 0 and fault(fs, image) == ""
     with Path(image).open("r+b") as stream:  # over the first inodes and their bitmaps, behind the superblock
         stream.seek(1 << 16)
         stream.write(bytes(8 << 20))
     assert run(fs.check(image)).returncode != 0
+    assert fault(fs, image) and not fault(fs, image).startswith(("Pass", "Phase", "[", "it ended"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "status", "said"),
+    [
+        ("ssv free_blocks_count 77", 0, r"Free blocks count wrong \(77, counted=\d+\)\."),
+        ("ssv free_inodes_count 5", 0, r"Free inodes count wrong \(5, counted=\d+\)\."),
+        ("sif /lost+found links_count 77", 4, r"Inode 11 ref count is 77, should be 2\.  Fix\? no"),
+    ],
+)
+def test_what_e2fsck_has_to_mend_is_told_whatever_status_it_ends_with(
+    image: str, damage: str, status: int, said: str
+):
+    """A kernel that loses count of free blocks writes a wrong number at unmount."""
+    ext4 = fs_type("ext4")
+    run(ext4.mkfs(["-b", "4096"], "lockscale", image, ""))
+    run(["debugfs", "-w", "-R", damage, image])
+    assert run(ext4.check(image)).returncode == status
+    assert re.fullmatch(said, fault(ext4, image))
+
+
+def test_a_count_that_xfs_has_wrong_is_told_by_what_is_wrong(image: str):
+    xfs = fs_type("xfs")
+    run(xfs.mkfs([], "lockscale", image, ""))
+    run(["xfs_db", "-x", "-c", "sb 0", "-c", "write -d icount 9999", image])
+    assert "sb_icount 9999, counted 64" in fault(xfs, image)
+
+
+def test_a_check_that_fails_without_a_word_is_told_by_its_status():
+    assert fs_type("ext4").fault(8, "\ne2fsck 1.47.0 (5-Feb-2023)\n") == "it ended with status 8"
 
 
 @pytest.mark.parametrize("study", list_studies())

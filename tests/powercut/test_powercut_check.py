@@ -48,6 +48,12 @@ def test_a_clean_cut_has_no_fault_and_says_what_it_met(tmp_path: Path) -> None:
     assert (found.faults, found.promised_files, found.orphans, found.replayed) == ((), 1, 4, True)
 
 
+def test_a_number_of_free_blocks_that_is_wrong_is_a_fault_though_e2fsck_ends_with_0(tmp_path: Path) -> None:
+    said = "Pass 5: Checking group summary information\nFree blocks count wrong (77, counted=78).\nFix? no\n"
+    (fault,) = judged(log_of_one_file(tmp_path), e2fsck=done(stdout=said)).faults
+    assert fault.endswith(": Free blocks count wrong (77, counted=78).")
+
+
 def test_a_mount_without_replay_met_nothing() -> None:
     quiet = WELL.splitlines()[-2]
     assert (orphans(quiet), replayed(quiet), reports(quiet)) == (0, False, [])

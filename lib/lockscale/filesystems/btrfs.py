@@ -20,6 +20,7 @@ class Btrfs(FsType):
     # Not -L, nor -r, which copies a folder in, nor -b, which is the size.
     option = re.compile(r"-[dmnsOR].*|-[MK]|--(?:data|metadata|nodesize|sectorsize|checksum|csum)")
     flags = ("-M", "-K")
+    progress = re.compile(r"\[\d/\d\]|Opening |Checking |UUID")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         return ["mkfs.btrfs", "-q", "-f", "-L", label, *options, *(["-b", size] if size else []), device]

@@ -17,6 +17,7 @@ class Ext4(FsType):
     # Not -L, -n, -t, nor any that reads a file; with offset the file system begins where no mount looks.
     option, elsewhere = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]"), ("device", "offset")
     flags = ("-D", "-K", "-j")
+    progress = re.compile(r"e2fsck \d|Pass \d")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         return ["mkfs.ext4", "-q", "-F", "-L", label, *options, device, *([size] if size else [])]
@@ -36,3 +37,8 @@ class Ext4(FsType):
 
     def check(self, device: str) -> list[str]:
         return ["e2fsck", "-f", "-n", device]
+
+    def fault(self, status: int, printed: str) -> str:
+        """Totals of free blocks and inodes that are wrong too: e2fsck tells of them, and ends with 0."""
+        wrong = re.search(r"^Free (?:blocks|inodes) count wrong \(.*", printed, re.MULTILINE)
+        return super().fault(status, printed) or (wrong[0] if wrong else "")

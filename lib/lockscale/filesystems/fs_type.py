@@ -80,6 +80,7 @@ class FsType:
     option: re.Pattern[str] = re.compile(r"(?!)")  # the options of mkfs that are taken
     flags: Collection[str] = ()  # those of them that no value follows
     elsewhere: Collection[str] = ()  # words in them that are followed by another device or file, or mean one
+    progress: re.Pattern[str] = re.compile(r"(?!)")  # how lines of check() begin that say how far it is
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         """The command that makes it on `device`; size: as mkfs takes it, empty for the whole disk."""
@@ -120,6 +121,15 @@ class FsType:
     def check(self, device: str) -> list[str]:
         """The command that changes nothing and ends with 0 where there is nothing to mend; unmounted."""
         return ["true"]
+
+    def fault(self, status: int, printed: str) -> str:
+        """The first that check() found to mend; empty where it found nothing.
+
+        printed: to standard output, then to standard error.
+        """
+        lines = (line.strip() for line in printed.splitlines() if line.strip())
+        said = next((line for line in lines if not self.progress.match(line)), "")
+        return said or f"it ended with status {status}" if status else ""
 
 
 def tools_of(fs: FsType) -> dict[str, str]:

@@ -20,6 +20,7 @@ class Xfs(FsType):
     # Not -L, -N, -p, -c, nor a log, a realtime section or data in another device or a file.
     option, flags = re.compile(r"-[bdilmnrs].*|-K"), ("-K",)
     elsewhere = ("name", "file", "logdev", "rtdev", "options")
+    progress = re.compile(r"Phase \d|- |No modify flag")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         part = ["-d", f"size={size}"] if size else []

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from lockscale.errors import RunFailed
+from lockscale.errors import RunFailed, printable
 from lockscale.filesystems import FsType, Made, Options, fs_type
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.format import formatting, formatting_in_memory
@@ -81,9 +81,7 @@ def _refuse_other_features(made: Made, asserts: Sequence[str], mkfs_line: str) -
 def unmount_and_check(machine: Machine, file_system: FileSystem) -> None:
     """Unmount and check: an arm that leaves anything to mend gives no numbers."""
     must(machine, ["umount", MOUNT_POINT], timeout_s=120)
-    check = fs_type(file_system.fs_type).check(file_system.device)
-    done = machine.run(check, timeout_s=300)
-    if done.status:
-        said = [x for x in done.stdout.splitlines() if x.strip()]
-        first = said[1] if len(said) > 1 else said
-        raise RunFailed(f"{shlex.join(check)} found the file system damaged: {first}")
+    fs = fs_type(file_system.fs_type)
+    done = machine.run(check := fs.check(file_system.device), timeout_s=300)
+    if fault := fs.fault(done.status, f"{done.stdout}\n{done.stderr}"):
+        raise RunFailed(f"{shlex.join(check)} found the file system damaged: {printable(fault, 300)}")

@@ -13,7 +13,7 @@ from typing import Any
 
 from lockscale.errors import RunFailed
 from lockscale.files import write_json
-from lockscale.filesystems import Options
+from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.base import base
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series
@@ -86,7 +86,9 @@ def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Che
     """The steps' outcomes and the kernel's words against the promises in the log."""
     said = promises(log, RECORDS_AT, cut.at)
     faults = [_failed(step) for step in done if step.status]
-    mount, read = done[2], done[3]
+    mount, read, fsck = done[2], done[3], done[5]
+    if not fsck.status and (wrong := fs_type(SMALL.filesystem).fault(0, fsck.stdout)):
+        faults.append(f"`{' '.join(fsck.argv)}`: {wrong}")
     if not (mount.status or read.status):
         faults += broken(said, read_files(read.stdout))
     faults += [report.title for report in reports(dmesg)]
