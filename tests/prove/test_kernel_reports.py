@@ -21,6 +21,12 @@ QUIET = """\
 [    0.004000] kasan: KernelAddressSanitizer initialized
 [    1.100000] EXT4-fs (vda): mounted filesystem 1c2d r/w with ordered data mode. Quota mode: none.
 [    1.150000] EXT4-fs (vda): recovery complete
+[    1.160000] EXT4-fs (vda): unmounting filesystem 1c2d.
+[    1.170000] SGI XFS with ACLs, security attributes, no debug enabled
+[    1.180000] XFS (vda): Mounting V5 Filesystem 890f6068-8eb1-4afa-b1fb-5d
+[    1.185000] XFS (vda): Starting recovery (logdev: internal)
+[    1.190000] XFS (vda): Ending clean mount
+[    1.195000] XFS (vda): Unmounting Filesystem 890f6068-8eb1-4afa-b1fb-5d
 [    1.200000] clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable
 [    1.300000] Lock dependency validator: Copyright (c) 2006 Red Hat, Inc., Ingo Molnar
 """
@@ -70,6 +76,35 @@ def test_a_kernel_that_only_says_what_it_does_has_no_report():
             "with max blocks 8 with error 117",
             None,
         ),
+        ("EXT4-fs (vda): Inode 77 (00000000b8247c67): orphan list check failed!", None),
+        ("EXT4-fs (vda): Inode 77 (00000000b8247c67): inode tracked as orphan!", None),
+        ("EXT4-fs (vda): Inode 12 (00000000b8247c67): i_reserved_data_blocks (3) not cleared!", None),
+        (
+            "EXT4-fs (vda): failed to convert unwritten extents to written extents -- potential data loss!  "
+            "(inode 72, error -5)",
+            None,
+        ),
+        (
+            "XFS (vda): Metadata corruption detected at xfs_agi_verify+0x1c/0x140, xfs_agi block 0x2 ",
+            "XFS (vda): Metadata corruption detected at xfs_agi_verify, xfs_agi block 0x2",
+        ),
+        (
+            "XFS (vda): Internal error ltbno + ltlen > bno at line 1957 of file fs/xfs/libxfs/xfs_alloc.c.",
+            None,
+        ),
+        (
+            "XFS (vda): Corruption of in-memory data (0x8) detected at xfs_defer_finish_noroll+0x130/0x280 "
+            "(fs/xfs/libxfs/xfs_defer.c:573).  Shutting down filesystem.",
+            "XFS (vda): Corruption of in-memory data (0x8) detected at xfs_defer_finish_noroll "
+            "(fs/xfs/libxfs/xfs_defer.c:573).  Shutting down filesystem.",
+        ),
+        (
+            "XFS (vda): Log I/O Error (0x2) detected at xlog_ioend_work+0x60/0xb0 (fs/xfs/xfs_log.c:1377).  "
+            "Shutting down filesystem.",
+            "XFS (vda): Log I/O Error (0x2) detected at xlog_ioend_work (fs/xfs/xfs_log.c:1377).  "
+            "Shutting down filesystem.",
+        ),
+        ("XFS: Assertion failed: 0, file: fs/xfs/xfs_icache.c, line: 1840", None),
         ("Aborting journal on device vda-8.", None),
         ("JBD2: journal checksum error", None),
         ("JBD2: Detected IO errors while flushing file data on vda-8", None),

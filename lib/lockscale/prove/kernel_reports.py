@@ -4,8 +4,9 @@
 Read in the kernel: kernel/locking/lockdep.c (print_circular_bug and its kin), mm/kasan/report.c,
 kernel/kcsan/report.c (get_bug_type, print_report), kernel/sched/core.c (__might_resched),
 kernel/panic.c (__warn), lib/bug.c, kernel/hung_task.c, mm/slub.c (__slab_bug), fs/ext4/super.c
-(__ext4_error, ext4_handle_error), fs/ext4/inode.c (mpage_map_and_submit_extent),
-fs/ext4/ext4.h (ASSERT), fs/jbd2/journal.c (jbd2_journal_abort).
+(__ext4_error, ext4_handle_error, ext4_destroy_inode), fs/ext4/inode.c (mpage_map_and_submit_extent),
+fs/ext4/page-io.c (ext4_end_io_end), fs/ext4/ext4.h (ASSERT), fs/jbd2/journal.c (jbd2_journal_abort),
+fs/xfs/xfs_error.c (xfs_error_report, xfs_buf_verifier_error), fs/xfs/xfs_fsops.c (xfs_do_force_shutdown).
 """
 
 import re
@@ -18,9 +19,11 @@ TITLE = re.compile(
     r"^(?:BUG: .*|WARNING: .*|INFO: (?:task|rcu|possible|trying|lockdep|suspicious).*|kernel BUG at .*"
     r"|Oops: .*|watchdog: BUG: .*|list_(?:add|del) corruption.*|UBSAN: .*|Kernel panic .*"
     r"|EXT4-fs (?:error|warning) .*|EXT4-fs \([^)]*\): (?:Remounting filesystem read-only"
-    r"|Delayed block allocation failed|This should not happen!!).*|Aborting journal on device .*"
+    r"|Delayed block allocation failed|This should not happen!!|failed to convert unwritten extents"
+    r"|Inode \d+ \([^)]*\): ).*|Aborting journal on device .*"
     r"|(?:EXT4-fs: )?Assertion failure in .*|BUG .+ \((?:Not t|T)ainted[^)]*\): .*"
-    r"|JBD2: .*|(?:Buffer )?I/O error.*)$"
+    r"|XFS(?: \([^)]*\))?: (?:Internal error|Corruption|Metadata [cC]|Assertion failed"
+    r"|.*Shutting down filesystem|(?:metadata|log) I/O error).*|JBD2: .*|(?:Buffer )?I/O error.*)$"
 )
 # A function's offset, and what the compiler appends to the name of a part of it.
 OFFSET = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+")
