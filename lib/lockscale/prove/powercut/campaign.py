@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import RunFailed
+from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.base import base
@@ -22,7 +22,7 @@ from lockscale.machines.qemu import Attached, QemuMachine
 from lockscale.measure.file_system import MOUNT_POINT, mount_command
 from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_qemu import guest_of
-from lockscale.progress import Progress, progress
+from lockscale.progress import Progress, progress, tell
 from lockscale.prove.kernel_reports import reports
 from lockscale.prove.powercut.cuts import Cut, Disk, WriteLog, disks
 from lockscale.prove.powercut.load import (
@@ -209,8 +209,10 @@ def _untested(checked: Sequence[CheckedCut]) -> Iterator[str]:
 def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
     """Cut the power of each arm on the default target; kept in runs/powercut-<time> after each of them.
 
-    An arm that is another one in kernel, mkfs, mount and knobs is not loaded again.
+    An arm that is another one in kernel, mkfs, mount and knobs is not loaded again. Arms on another file
+    system than ext4 are left out; BadInput when all are.
     """
+    safe = _on_ext4(safe)
     folder, target = new_run("powercut").folder, load_target(DEFAULT_TARGET)
     found: dict[tuple[str, str], CutOutcome] = {}
     outcomes: list[CutOutcome] = []
@@ -227,6 +229,17 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
             outcomes.append(same)
             write_json(folder / "powercut.json", [one.as_json() for one in outcomes])
     return outcomes
+
+
+def _on_ext4(safe: Sequence[Series]) -> list[Series]:
+    """What is left out is told."""
+    others = [one for one in safe if load_whole_study(one.study).filesystem != SMALL.filesystem]
+    said = f"is on another file system than {SMALL.filesystem}, which alone is loaded and checked here"
+    if len(others) == len(safe):
+        raise BadInput(f"{others[0].name} {said}: name another arm")
+    for series in others:
+        tell(f"{series.name} is left out: it {said}")
+    return [series for series in safe if series not in others]
 
 
 def _cut(cuts: PowerCuts, shown: Progress, done: float) -> CutOutcome:
