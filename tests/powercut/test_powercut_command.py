@@ -10,7 +10,7 @@ import pytest
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.series import all_series, chosen_series, safe_of
+from lockscale.kernels.series import Series, all_series, chosen_series, safe_of
 from lockscale.prove.powercut import campaign
 from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts
 
@@ -30,6 +30,7 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(PowerCuts, "run", run)
     monkeypatch.setattr(campaign, "build", lambda series: SimpleNamespace(build_id=series.sha256))
+    monkeypatch.setattr(campaign, "refuse_bad_surroundings", lambda **_: None)
     monkeypatch.setattr(paths, "RUNS", tmp_path)
     return loaded
 
@@ -71,6 +72,25 @@ def test_one_arm_that_fails_does_not_keep_the_others_from_being_cut(
     assert status == 1 and len(cut) == 2
     assert "first: the guest panicked" in lines["inode-claim/steal-retry"]
     assert "20 power cuts, 4 journals replayed" in lines["inode-claim/search-locked"]
+
+
+@pytest.mark.parametrize(
+    "error", [BadInput("hunk 2 does not apply"), RunFailed("make: *** [fs/ext4] Error 2")]
+)
+def test_nor_does_one_that_does_not_build(
+    cut: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    built = campaign.build
+
+    def build(series: Series) -> SimpleNamespace:
+        if series.arm == "orphan-lockless":
+            raise error
+        return built(series)
+
+    monkeypatch.setattr(campaign, "build", build)
+    status, out, _ = command(capsys, "orphan-file")
+    assert status == 1 and cut == ["orphan-file/orphan-locked", "orphan-file/orphan-mutex"]
+    assert f"NO  orphan-file/orphan-lockless: 0 power cuts, 1 fault(s), first: {error}" in out.splitlines()
 
 
 def test_arms_on_another_file_system_are_left_out_and_end_no_campaign(

@@ -40,6 +40,7 @@ from lockscale.prove.powercut.load import (
     write_load,
 )
 from lockscale.prove.powercut.promises import broken, promises, read_files
+from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import DEFAULT_TARGET, Target, guest_target, load_target, load_whole_study
 
 CPUS = 4
@@ -210,22 +211,31 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
     """Cut the power of each arm on the default target; kept in runs/powercut-<time> after each of them.
 
     An arm that is another one in kernel, mkfs, mount and knobs is not loaded again. Arms on another file
-    system than ext4 are left out; BadInput when all are.
+    system than ext4 are left out. One that does not build has failed, and the others are cut all the same;
+    BadInput when all are left out, or for a fault of what all arms need.
     """
     safe = _on_ext4(safe)
+    refuse_bad_surroundings(build=True, boot=True)
     folder, target = new_run("powercut").folder, load_target(DEFAULT_TARGET)
     found: dict[tuple[str, str], CutOutcome] = {}
     outcomes: list[CutOutcome] = []
     with progress("power cuts", len(safe) * plan.cuts) as shown:
         for number, series in enumerate(safe):
             shown.update(number * plan.cuts, f"{series.name}: kernel")
-            kernel, options = build(series), load_whole_study(series.study).options_of(series.arm)
-            identity = kernel.build_id, options.line
-            if twin := found.get(identity):
-                same = replace(twin, study=series.study, arm=series.arm, same_as=f"{twin.study}/{twin.arm}")
+            options = load_whole_study(series.study).options_of(series.arm)
+            try:
+                kernel = build(series)
+            except (BadInput, RunFailed) as error:
+                same = _not_cut(series.name, error)
             else:
-                cuts = PowerCuts(series.name, kernel, options, target, plan, folder)
-                same = found[identity] = _cut(cuts, shown, number * plan.cuts)
+                identity = kernel.build_id, options.line
+                if twin := found.get(identity):
+                    same = replace(
+                        twin, study=series.study, arm=series.arm, same_as=f"{twin.study}/{twin.arm}"
+                    )
+                else:
+                    cuts = PowerCuts(series.name, kernel, options, target, plan, folder)
+                    same = found[identity] = _cut(cuts, shown, number * plan.cuts)
             outcomes.append(same)
             write_json(folder / "powercut.json", [one.as_json() for one in outcomes])
     return outcomes
@@ -247,8 +257,12 @@ def _cut(cuts: PowerCuts, shown: Progress, done: float) -> CutOutcome:
     try:
         return cuts.run(shown, done)
     except RunFailed as error:
-        study, arm = cuts.name.split("/")
-        return CutOutcome(study, arm, 0, faults=(str(error),))
+        return _not_cut(cuts.name, error)
+
+
+def _not_cut(name: str, error: Exception) -> CutOutcome:
+    study, arm = name.split("/")
+    return CutOutcome(study, arm, 0, faults=(str(error),))
 
 
 def as_text(outcomes: Sequence[CutOutcome]) -> str:
