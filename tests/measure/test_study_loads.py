@@ -193,6 +193,18 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return started
 
 
+def test_a_guest_of_which_no_point_is_profiled_is_not_booted_to_count(run: Run, boots: list[str]):
+    """As `--short` leaves one whose profiled points are not among its short ones: it ended in a traceback."""
+    rates_only = {"cpus": 2, "processes": [2], "profiled": []}
+    both = {"guests": [*SMALL["guests"], rates_only], "arms": SAFE_ORPHANS}
+    study = load_study("orphan-file", SMALL | both)
+    rows = read_rows(count_calls.observe(run, study, load_target("qemu")))
+    assert set(rows.cpus) == {guest["cpus"] for guest in SMALL["guests"]} and 2 not in set(rows.cpus)
+    assert len(boots) == 2 * len(study.arms)
+    none = load_study("orphan-file", SMALL | {"guests": [rates_only], "arms": SAFE_ORPHANS})
+    assert count_calls.observe(Run(run.folder / "other"), none, load_target("qemu")) is None
+
+
 @pytest.mark.parametrize("target_name", ["qemu", "example-server"])
 def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(
     run: Run, boots: list[str], target_name: str

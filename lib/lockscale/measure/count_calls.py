@@ -170,11 +170,13 @@ def observed(run: Run) -> Run:
 def observe(run: Run, study: Study, target: Target) -> Path | None:
     """Count at every point of the study's plan that is left; the path of the counts.
 
-    None where the study's proof is in its profiles, or the target boots no kernel of ours.
+    None where the study's proof is in its profiles, it has no point to count at, or the target boots no
+    kernel of ours.
     """
-    if study.counter not in observed_counters(study) or isinstance(target, LocalTarget):
+    steps = steps_of(study)
+    if study.counter not in observed_counters(study) or isinstance(target, LocalTarget) or not steps:
         return None
-    return count_steps(observed(run), run, study, target, steps_of(study), sources_of(study))
+    return count_steps(observed(run), run, study, target, steps, sources_of(study))
 
 
 def count_steps(
@@ -193,8 +195,8 @@ def count_steps(
 
 def steps_of(study: Study) -> list[Step]:
     """The blocks of the study's plan at the points that are profiled; the A/A pair is for rates."""
-    steps = [step for step in plan(study) if step.pair == "ab"]
-    return [replace(step, processes=profiled(study, step)) for step in steps]
+    steps = [replace(step, processes=profiled(study, step)) for step in plan(study) if step.pair == "ab"]
+    return [step for step in steps if step.processes]
 
 
 def _counted(work: Work, sources: Sources, step: Step, booted: Booted, shown: Progress) -> list[Row]:
