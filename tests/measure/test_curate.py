@@ -11,9 +11,10 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.files import sha256_of_json, write_json
 from lockscale.measure import curate as curate_module
 from lockscale.measure.curate import curate
-from lockscale.measure.run_folder import Run, curated_run, latest_run
+from lockscale.measure.run_folder import Run, curated_run, latest_run, read_prediction
 
 OF_KERNELS = '"origin": "qemu", "kernels": {"before": {}}'
 
@@ -101,6 +102,22 @@ def test_a_run_of_a_study_whose_name_begins_alike_is_another_studys(
         latest_run("look-again")
     own = measured(paths.RUNS, "look-again-20260101T000000Z", '{"before": {}}')
     assert latest_run("look-again").folder == own.folder
+
+
+def test_a_prediction_that_names_this_machine_is_not_kept_as_one_that_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its hash is of what was written before anything was measured."""
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    for used in ("s1_rates", "/home/ada/rates.csv"):
+        said = {"used": [used]}
+        write_json(run.prediction, {**said, "sha256": sha256_of_json(said)})
+        if used == "s1_rates":
+            assert read_prediction(Run(curate(run)))["used"] == [used]
+    with pytest.raises(BadInput, match=r"prediction\.json has a path .* may not be changed any more: let"):
+        curate(run)
+    assert read_prediction(Run(paths.MEASURED / run.id))["used"] == ["s1_rates"]
 
 
 def test_a_password_that_an_address_carried_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

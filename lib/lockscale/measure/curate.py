@@ -224,6 +224,11 @@ def curate(run: Run) -> Path:
         refuse_changed(run.folder / table)
     found = [path for pattern in KEPT for path in sorted(run.folder.glob(pattern))]
     contents = {path.relative_to(run.folder): _small(path) for path in found}  # refused before one is written
+    if run.prediction in found and contents[Path(run.prediction.name)] != run.prediction.read_bytes():
+        raise BadInput(
+            f"{run.prediction} has a path of this machine or a name that must not leave it, and may not be "
+            "changed any more: let the study's whatif say what it used without them, and start a new run"
+        )
     for name, content in contents.items():
         write_bytes(into / name, content)
     for table in tables:
