@@ -16,7 +16,7 @@ import pytest
 from command import Lockscale, script
 from lockscale import paths
 from lockscale.cli import cli
-from lockscale.cli.output import table
+from lockscale.cli.output import table, thread_counts
 from lockscale.kernels.base import bases
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -246,3 +246,7 @@ def test_help_explains_each_option_and_names_what_it_takes(name: str, command: c
 
 def test_a_table_has_words_for_true_and_false():
     assert table([{"name": "a", "ok": True}, {"name": "b", "ok": False}]) == "name  ok\na     yes\nb     no"
+
+
+def test_a_number_of_threads_that_is_given_twice_counts_once():
+    assert thread_counts("8,8,4,8") == [8, 4]
