@@ -113,7 +113,7 @@ WITH_NAMES_OF_STUDIES = {
     "predict/unpatched_columns.py": "which of ext4's functions encloses which, in a profile of creates",
     "prove/locality.py": "ext4's allocator tells by its own trace event where it put a file",
     "tools/ext4_stats.py": "it reads what ext4 and jbd2 print, and names the functions that print it",
-    "prove/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",
+    "tools/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",
 }
 """Files of other rooms that name a study, an arm, a table or a function of ext4 or jbd2, and why."""
 

@@ -9,11 +9,11 @@ from log_writer import write_log
 
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import Completed
-from lockscale.prove.kernel_reports import reports
 from lockscale.prove.powercut.campaign import CheckedCut, _untested, judge, orphans, replayed
 from lockscale.prove.powercut.cuts import Cut, WriteLog
 from lockscale.prove.powercut.load import RECORDS_AT, CutDisks, LoggedDisk
 from lockscale.prove.powercut.promises import CREATE
+from lockscale.tools.kernel_reports import reports
 
 BLOCK = 4096
 # As ext4 of 6.12 prints it (fs/ext4/super.c, fs/ext4/orphan.c).

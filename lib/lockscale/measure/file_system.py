@@ -11,8 +11,12 @@ from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.format import formatting, formatting_in_memory
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine, Write, must, must_all
+from lockscale.tools.kernel_reports import reports
 
 MOUNT_POINT = "/run/lockscale"
+MADE = Write("/dev/kmsg", "lockscale: a file system is made\n")
+"""The line in the kernel's log after which what it reports is of this file system's time."""
+SLOW = ("INFO: task ", "INFO: rcu")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ def make(machine: Machine, wanted: Options, disk: NamedDisk | InMemory, size: st
         machine,
         [
             fs.describe(device),
+            MADE,
             ["mkdir", "-p", MOUNT_POINT],
             mount_command(fs.name, device, wanted.mount),
             *(Write(f"{fs.knobs(device)}/{name}", str(value)) for name, value in wanted.knobs.items()),
@@ -78,10 +83,29 @@ def _refuse_other_features(made: Made, asserts: Sequence[str], mkfs_line: str) -
             raise RunFailed(f"{tool} did not apply {wanted}: the features are {' '.join(made.features)}")
 
 
-def unmount_and_check(machine: Machine, file_system: FileSystem) -> None:
-    """Unmount and check: an arm that leaves anything to mend gives no numbers."""
+def unmount_and_check(machine: Machine, file_system: FileSystem, *, kernel_log: bool = True) -> None:
+    """Unmount and check: an arm that leaves anything to mend, or whose kernel reports a fault, gives no
+    numbers. kernel_log: false where somebody else reads the log, as of a debug kernel."""
     must(machine, ["umount", MOUNT_POINT], timeout_s=120)
     fs = fs_type(file_system.fs_type)
     done = machine.run(check := fs.check(file_system.device), timeout_s=300)
     if fault := fs.fault(done.status, f"{done.stdout}\n{done.stderr}"):
         raise RunFailed(f"{shlex.join(check)} found the file system damaged: {printable(fault, 300)}")
+    if kernel_log and (wrong := reported(must(machine, ["dmesg"]), file_system.device)):
+        raise RunFailed(
+            f"the kernel reported {printable(wrong, 300)!r} while the file system on {file_system.device} "
+            "was in use: its numbers are not kept; look at dmesg there, and measure again"
+        )
+
+
+def reported(log: str, device: str) -> str:
+    """The first fault in the kernel's log since the file system was made; empty where there is none.
+
+    An I/O error of another disk is none of it, and a task or RCU that was only slow is no fault.
+    """
+    name = device.rpartition("/")[2]
+    for report in reports(log.rpartition(MADE.text.strip())[2]):
+        of_another = "I/O error" in report.title and name not in report.title
+        if not (of_another or report.title.startswith(SLOW)):
+            return report.title
+    return ""

@@ -18,11 +18,11 @@ from lockscale.measure.run_folder import new_run
 from lockscale.measure.study_check import refuse_by_mkfs
 from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
-from lockscale.prove.kernel_reports import races, reports
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.prove.soak_load import load_for
 from lockscale.study.file import Study, Target, load_whole_study
 from lockscale.study.target_file import guest_target, with_disk
+from lockscale.tools.kernel_reports import races, reports
 
 DEBUG, KCSAN = "debug", "kcsan"
 # The log of a soak has to be whole: a report that was pushed out of it is silence.

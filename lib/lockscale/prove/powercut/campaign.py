@@ -23,7 +23,6 @@ from lockscale.measure.file_system import MOUNT_POINT, mount_command
 from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_qemu import guest_of
 from lockscale.progress import Progress, progress, tell
-from lockscale.prove.kernel_reports import reports
 from lockscale.prove.powercut.cuts import Cut, Disk, WriteLog, disks
 from lockscale.prove.powercut.load import (
     KERNEL_ARGUMENTS,
@@ -42,6 +41,7 @@ from lockscale.prove.powercut.load import (
 from lockscale.prove.powercut.promises import broken, promises, read_files
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import DEFAULT_TARGET, Target, guest_target, load_target, load_whole_study
+from lockscale.tools.kernel_reports import reports
 
 CPUS = 4
 CLEANED = re.compile(r"(\d+) (?:orphan inode|truncate)s? ")

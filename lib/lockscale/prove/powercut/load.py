@@ -13,10 +13,10 @@ from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import escaped
 from lockscale.machines.machine import Machine, must, must_all
 from lockscale.measure.file_system import MOUNT_POINT, make
-from lockscale.prove.kernel_reports import reports
 from lockscale.prove.powercut.cuts import FLUSH, Cut, WriteLog, choose_cuts
 from lockscale.prove.powercut.promises import OVERWRITE, records
 from lockscale.tools import c_program
+from lockscale.tools.kernel_reports import reports
 
 SIZE_MIB = 256
 FILE_SYSTEM_MIB = 240  # the records of what was promised lie behind it

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockscale.prove.kernel_reports import races, reports
+from lockscale.tools.kernel_reports import races, reports
 
 KCSAN = """\
 [   12.345678] ==================================================================
