@@ -18,7 +18,7 @@ from lockscale.kernels.build import Kernel, cached_kernels
 from lockscale.machines.disk_guard import NamedDisk, device_to_format
 from lockscale.machines.guest_disks import Scratch
 from lockscale.machines.kvm_trial import choose_accel
-from lockscale.machines.machine import assert_runs, must
+from lockscale.machines.machine import Write, assert_runs, must, must_all
 from lockscale.machines.qemu import Guest, QemuMachine
 from lockscale.measure import file_system, target_qemu
 from lockscale.measure.load import fsload_load
@@ -152,6 +152,11 @@ def test_a_damaged_file_system_and_a_missing_feature_give_no_numbers(machine: Qe
     must(machine, ["mount", made.device, file_system.MOUNT_POINT])
     with pytest.raises(RunFailed, match="damaged"):
         file_system.unmount_and_check(machine, made)
+    file_system.make(machine, small, right)
+    must_all(machine, [Write("/dev/kmsg", f"EXT4-fs warning (device {made.device}): as if\n")])
+    with pytest.raises(RunFailed, match=r"the kernel reported 'EXT4-fs warning .*: as if' while"):
+        file_system.unmount_and_check(machine, made)
+    file_system.unmount_and_check(machine, file_system.make(machine, small, right))
 
 
 def test_a_file_system_in_memory_is_mounted_and_needs_no_check(machine: QemuMachine, right: NamedDisk):
