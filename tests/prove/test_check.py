@@ -4,22 +4,25 @@
 No kernel and no guest: what builds and boots is replaced.
 """
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.series import Series
+from lockscale.kernels.series import Series, read_series
 from lockscale.kernels.source import VARIABLE
+from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.prove import check as check_module
 from lockscale.prove.campaign import Counted
 from lockscale.prove.check import CheckedArm, check
 from lockscale.prove.series_checks import CheckResult
-from lockscale.study.file import Study
+from lockscale.study.file import Study, load_target
 from small_study import write_study
 
 PROPOSED = {"name": "ours", "role": "proposed"}
@@ -93,6 +96,38 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(check_module, "runs_its_load", found.boots)
     monkeypatch.setattr(check_module, "campaign", found.campaign)
     return found
+
+
+class Said(Machine):
+    """A guest whose every command succeeds, and whose log is this."""
+
+    def __init__(self, log: str) -> None:
+        self.log = log
+
+    def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
+        return [Completed((), 0, self.log if step == ["dmesg"] else "", "") for step in steps]
+
+
+@pytest.mark.parametrize(
+    "said", ["", "WARNING: CPU: 2 PID: 345 at fs/ext4/orphan.c:120 ext4_orphan_add+0x1/0x2"]
+)
+def test_an_arm_whose_kernel_warns_under_its_load_has_failed(monkeypatch: pytest.MonkeyPatch, said: str):
+    """Though the load ends, and the file system is clean."""
+    kernel = SimpleNamespace(release="6.12", build_id="ab")
+    guest = contextlib.nullcontext((Said(f"[    1.0] Linux version 6.12\n[    9.0] {said}\n"), None))
+    monkeypatch.setattr(check_module, "build", lambda _: kernel)
+    monkeypatch.setattr(check_module, "booted_guest", lambda *_: guest)
+    monkeypatch.setattr(check_module, "make", lambda *_: None)
+    monkeypatch.setattr(check_module, "unmount_and_check", lambda *_, **__: None)
+    monkeypatch.setattr(check_module.fsload, "parse", lambda _: SimpleNamespace(warnings=()))
+    series, target = read_series("inode-claim", "search-locked"), load_target("qemu")
+    if not said:
+        assert check_module.runs_its_load(series, target).endswith("clean")
+        return
+    with pytest.raises(
+        RunFailed, match="search-locked: the kernel reported under the load: WARNING: at fs/ext4"
+    ):
+        check_module.runs_its_load(series, target)
 
 
 def checked(which: str | None = None) -> dict[str, CheckedArm]:

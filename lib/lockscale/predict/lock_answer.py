@@ -179,7 +179,8 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
 
 
 def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel) -> PatchGain:
-    shares, promise = wait_shares(measured, asked), promise_of_patch(measured, asked)
+    shares = wait_shares(measured, asked)
+    promise = promise_of_patch(measured, asked, shares)
     over = held_over(measured, asked)
     leaves = [(change, match) for change, match in asked.matched if not is_own(change, measured)]
     others = next_limits(measured, leaves, over)

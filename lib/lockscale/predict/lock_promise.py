@@ -25,9 +25,11 @@ def wait_shares(measured: UnpatchedData, asked: MatchedPatch) -> list[float | No
     return [_waiting(measured, match) for match in asked.matches or [None] * len(asked.changes)]
 
 
-def promise_of_patch(measured: UnpatchedData, asked: MatchedPatch) -> float | None:
-    """The gain of all its changes; None where nothing says it."""
-    changes, matches, shares = asked.changes, asked.matches, wait_shares(measured, asked)
+def promise_of_patch(
+    measured: UnpatchedData, asked: MatchedPatch, shares: Sequence[float | None]
+) -> float | None:
+    """The gain of all its changes; None where nothing says it. shares: of wait_shares()."""
+    changes, matches = asked.changes, asked.matches
     promises = [
         _promise(measured, change, match, share)
         for change, match, share in zip(changes, matches or [None] * len(changes), shares, strict=True)

@@ -56,6 +56,7 @@ from lockscale.study.file import (
 )
 from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
+from lockscale.tools.kernel_reports import reports
 
 
 def runs_its_load(series: Series, target: Target) -> str:
@@ -68,7 +69,9 @@ def runs_its_load(series: Series, target: Target) -> str:
         printed = fsload.parse(must(machine, check_load(study), timeout_s=LOAD_TIMEOUT_S))
         if printed.warnings:
             raise RunFailed(f"{series.name}: the load did not end as it should: {printed.warnings[0]}")
-        unmount_and_check(machine, file_system)
+        unmount_and_check(machine, file_system, kernel_log=False)
+        if wrong := reports(must(machine, ["dmesg"])):  # of the whole boot, which is this arm's alone
+            raise RunFailed(f"{series.name}: the kernel reported under the load: {wrong[0].title}")
     clean = f", {' '.join(fs.check('')).strip()} clean" if fs.on_disk else ""
     return (
         f"{kernel.release} runs with build-id {kernel.build_id}; {operations} operations of "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a debug kernel complained about, from its log (dmesg).
+"""What a kernel complained about, from its log (dmesg).
 
 Read in the kernel: kernel/locking/lockdep.c (print_circular_bug and its kin), mm/kasan/report.c,
 kernel/kcsan/report.c (get_bug_type, print_report), kernel/sched/core.c (__might_resched),
