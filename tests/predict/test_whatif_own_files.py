@@ -110,7 +110,8 @@ def test_a_lock_of_another_subsystem_from_its_lock_stat(counter_files: tuple[Pat
 def test_a_time_that_is_held_is_not_fitted(counter_files: tuple[Path, Path, Path]):
     profile, rates, model = counter_files
     answer = ask_files(profile, rates, model, held={"elsewhere_us": 3.3})
-    assert [one.name for one in answer.parameters] == ["hold_ns"] and answer.origin == "not stated"
+    assert [one.name for one in answer.parameters] == ["hold_ns"]
+    assert (answer.origin, answer.waits_origin) == ("not stated", "the profile")
 
 
 @pytest.mark.slow

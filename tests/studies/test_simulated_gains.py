@@ -3,6 +3,7 @@
 
 import pytest
 
+from lockscale.predict.residual_bottleneck import WHENCE
 from lockscale.show.prediction import ask
 from lockscale.sim import simulate
 from lockscale.study.file import load_study
@@ -20,7 +21,8 @@ def test_every_arm_but_the_unpatched_one_is_told_between_its_ends(study):
     assert {one.arm for one in said.predictions} == arms == {one.arm for one in said.ideas}
     for one in said.predictions:
         assert 0 < one.low <= one.value <= one.high, one
-    assert said.origin == "simulated" and not any(study.unpatched.name == p.arm for p in said.predictions)
+    assert (said.origin, said.waits_origin) == ("simulated", WHENCE)
+    assert not any(study.unpatched.name == p.arm for p in said.predictions)
 
 
 @pytest.mark.slow

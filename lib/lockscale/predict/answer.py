@@ -111,7 +111,7 @@ class Answer:
     naive_reason: str
     notes: list[str] = field(default_factory=list)
     published: list[dict[str, Any]] = field(default_factory=list)
-    waits_origin: str = "published"
+    waits_origin: str = "not stated"
     origin: str = "not stated"
 
     def to_json(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def answer_text(answer: Answer) -> str:
     """What was read, what it says, who waits, the predictions, what is open, and what is worth writing."""
     predictions = _table([asdict(one) for one in answer.predictions])
     missing = _list(map(_closed_by, answer.open))
-    whence = "" if answer.waits_origin == "published" else f"{answer.waits_origin}; "
+    whence = "" if answer.waits_origin in ("not stated", answer.origin) else f"{answer.waits_origin}; "
     parts = [
         f"From {'; '.join(answer.used)}.",
         f"Parameters: {STATUSES}\n{_table([asdict(one) for one in answer.parameters])}",

@@ -22,7 +22,7 @@ from lockscale.progress import progress
 from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
 
 SHARE, ALONE = "left_share", "left_alone_share"
-WHENCE = "derived from published rates: N - X(N) / X(1), all that does not scale"
+WHENCE = "derived from the unpatched rates: N - X(N) / X(1), all that does not scale"
 GIVEN = {
     SHARE: "time of the queue left for one operation when it is never idle, over one thread's operation",
     ALONE: "the same when it is free; without it taken to be left_share",

@@ -78,6 +78,7 @@ def ask_files(
         ideas=_ideas(case, patched, _in_doubt(found, apart)),
         naive_reason=NAIVE,
         notes=_notes(case, found),
+        waits_origin="the profile",
         origin=column.origin,
     )
 

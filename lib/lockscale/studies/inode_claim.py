@@ -100,6 +100,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
             f"A storm needs more than {_interval(threshold_us(THREADS, s.think_us) for s in storms)} us of "
             f"lock time an attempt; it takes {_interval(s.attempt_us for s in storms)} us."
         ],
+        waits_origin="published",
         origin="published",
     )
 

@@ -19,7 +19,7 @@ from lockscale.predict.answer import (
     idea_by_gain,
     sign_of_change,
 )
-from lockscale.predict.residual_bottleneck import waits
+from lockscale.predict.residual_bottleneck import WHENCE, waits
 from lockscale.predict.unpatched_columns import UnpatchedCurve
 from lockscale.progress import progress
 from lockscale.studies.hooks import default_times
@@ -81,6 +81,7 @@ class SimulatedGains:
                 f"and highest with {', '.join(self.varied)} halved and doubled one at a time, not a 95% "
                 f"interval."
             ],
+            waits_origin=WHENCE,
             origin="simulated",
         )
 

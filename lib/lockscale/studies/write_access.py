@@ -85,6 +85,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
             f"{thresholds[1]:.3f} us, and is slower than the slow one above {min(limits):.3f} to "
             f"{max(limits):.3f} us."
         ],
+        waits_origin="published",
         origin="published",
     )
 

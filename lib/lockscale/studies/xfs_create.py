@@ -144,6 +144,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
             "makes with a group for each process. These ends are assumptions about how it continues, not a "
             "95% interval."
         ],
+        waits_origin=residual.WHENCE,
         origin="virtual",
     )
 
