@@ -13,7 +13,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.files import user_name
 from lockscale.kernels.build import Kernel, build, build_folder, cached_kernel, cached_kernels, keep
 from lockscale.kernels.build_cache import keep_files
-from lockscale.kernels.logged_command import run_step
+from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source
 
@@ -117,6 +117,28 @@ def test_a_compile_error_is_told_by_its_own_first_line(tmp_path: Path):
     assert str(failed.value).startswith("build kernel s/arm failed (make): bad.c:3:16: error: ")
     assert str(failed.value).endswith(f"(full log: {tmp_path}/log)")
     assert "net/9p/error.o" in (tmp_path / "log").read_text()
+
+
+def test_a_kernel_developers_shell_decides_nothing_of_a_kernel_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """ARCH and KCFLAGS are exported for other kernels: they are in no key of the cache."""
+    shell = ("ARCH", "CROSS_COMPILE", "KCFLAGS", "LLVM", "KBUILD_OUTPUT", "KBUILD_BUILD_USER", "MAKEFLAGS")
+    for name in shell:
+        monkeypatch.setenv(name, "x")
+    (tmp_path / "Makefile").write_text(
+        "all: ; @echo said $(ARCH)$(CROSS_COMPILE)$(KCFLAGS)$(LLVM)$(KBUILD_OUTPUT) by $(KBUILD_BUILD_USER)\n"
+    )
+    argv = ["make", "--no-print-directory", "-C", str(tmp_path)]
+    run_step(argv, "x", 1, tmp_path / "log", {"KBUILD_BUILD_USER": "lockscale"})
+    assert (tmp_path / "log").read_text() == "said by lockscale\n"
+
+
+def test_make_compiles_as_much_at_once_as_this_process_has_processors(monkeypatch: pytest.MonkeyPatch):
+    """In a container with three of 128, as many compilers as there are processors would fill its memory."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 7})
+    monkeypatch.setattr(os, "cpu_count", lambda: 128)
+    assert "-j3" in make_in(Path("src"), Path("objects"), "bzImage")
 
 
 def test_a_command_that_fails_without_a_word_is_still_a_sentence(tmp_path: Path):

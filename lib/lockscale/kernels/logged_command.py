@@ -18,7 +18,13 @@ from lockscale.progress import progress
 NO_SPACE = re.compile("No space left on device|Disk quota exceeded")
 # The kernel's Makefile drops LC_ALL.
 ENGLISH = {"LC_ALL": "C", "LANG": "C", "LC_MESSAGES": "C", "LANGUAGE": "C"}
-HANDED_DOWN = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"}
+# What a `make` around this process hands down: a kernel's make is no part of it.
+HANDED_DOWN = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "GNUMAKEFLAGS", "MAKEFILES"}
+# What kbuild reads of a kernel developer's shell (Documentation/kbuild): no key of the cache knows of it.
+OF_KBUILD = re.compile(
+    "(KBUILD|KCONFIG|LLVM|INSTALL|KDEB)(_.*)?|ARCH|SUBARCH|CROSS_COMPILE|LOCALVERSION|KDOCFLAGS"
+    "|K(C|CPP|A|RUST)FLAGS|(C|A|RUST|LD)FLAGS_(KERNEL|MODULE)"
+)
 # Not just "error": a build prints the names of files such as net/9p/error.o.
 SAYS_WHY = re.compile(r"error: |undefined reference|\*\*\* |Error \d|^tar: |^\w+: cannot ", re.IGNORECASE)
 
@@ -33,8 +39,7 @@ def run_step(
     that we held (files.locked), so that nobody else builds in the same folder meanwhile.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    # Without what a `make` around this process hands down: a kernel's make is no part of it.
-    own = {name: value for name, value in os.environ.items() if name not in HANDED_DOWN}
+    own = {k: v for k, v in os.environ.items() if k not in HANDED_DOWN and not OF_KBUILD.fullmatch(k)}
     with (
         full_disk_is_one_sentence(log.parent),
         log.open("w") as kept,
@@ -50,8 +55,8 @@ def run_step(
 
 
 def make_in(tree: Path, objects: Path, *more: str) -> list[str]:
-    """argv of the kernel's make in `tree`, on all processors, with what it makes in `objects`."""
-    return [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}", *more]
+    """argv of the kernel's make in `tree`, on all processors of ours, with what it makes in `objects`."""
+    return [need("make"), f"--directory={tree}", f"O={objects}", f"-j{len(os.sched_getaffinity(0))}", *more]
 
 
 @contextlib.contextmanager
