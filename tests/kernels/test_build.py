@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Before a kernel is compiled: it is not in the cache, and its tools are there."""
 
+import contextlib
 import os
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,13 @@ from toy_source import tarball
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import user_name
+from lockscale.kernels import build as build_module
 from lockscale.kernels.build import Kernel, build, build_folder, cached_kernel, cached_kernels, keep
 from lockscale.kernels.build_cache import keep_files
 from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import read_series
-from lockscale.kernels.source import find_source
+from lockscale.kernels.source import Source, find_source
+from small_disk import run_on_small_disk
 
 KERNEL = Kernel("k", "6.12.99", "6.12.99-x", "ab" * 20, "s/a", "1", "2", "3", "gcc", "queued")
 
@@ -91,6 +95,44 @@ def test_a_second_build_on_one_cache_waits_for_the_first_and_says_who_that_is(
     second.join()
     assert had == ["first", "second"]
     assert f"in use by {user_name()} since " in capsys.readouterr().err
+
+
+def test_who_waited_for_the_build_of_the_same_kernel_takes_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Path
+):
+    """The first one built it while the second waited for the build folder."""
+    waited = []
+
+    @contextlib.contextmanager
+    def folder(_source: Source) -> Iterator[tuple[Path, Path]]:
+        waited.append(kept.with_name("elsewhere").rename(kept))
+        yield tmp_path, tmp_path
+
+    kept.rename(kept.with_name("elsewhere"))
+    monkeypatch.setattr(build_module, "build_folder", folder)
+    monkeypatch.setattr(build_module, "key_of", lambda *_: "k")
+    monkeypatch.setattr(build_module, "series_in", lambda *_: pytest.fail("built again"))
+    assert build(read_series("s", "arm"), str(tarball(tmp_path))) == KERNEL and waited
+
+
+def test_a_disk_that_fills_while_objects_are_copied_is_one_sentence_and_leaves_no_copy(tmp_path: Path):
+    said = run_on_small_disk(
+        tmp_path,
+        64,
+        """
+        import os
+        from pathlib import Path
+        from lockscale.kernels.build import objects_in
+        room = Path("room").resolve()
+        (room / "objects" / "tools").mkdir(parents=True)
+        for name in ("vmlinux", "tools/a.o"):
+            (room / "objects" / name).write_bytes(bytes(20_000))
+        print(refused(objects_in, room, "-debug"))
+        print(sorted(os.listdir(room)))
+        """,
+    )
+    assert said[0].startswith(f"the disk under {tmp_path}/room is full")
+    assert said[1:] == ["['copy.log', 'objects']"]
 
 
 @pytest.mark.parametrize("missing", ["gcc", "ld", "flex", "bc", "xz"])

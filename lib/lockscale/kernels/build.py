@@ -18,7 +18,6 @@ from typing import TypeVar
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import (
-    full_disk_is_one_sentence,
     holder,
     locked,
     sha256_of,
@@ -28,7 +27,7 @@ from lockscale.files import (
     write_json,
 )
 from lockscale.kernels.base import RATE, Kind, kind_for
-from lockscale.kernels.build_cache import RECORD, keep_files, kept_record
+from lockscale.kernels.build_cache import RECORD, is_recorded, keep_files, kept_record
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of, code_sha256
 from lockscale.kernels.logged_command import make_in, run_step
@@ -94,8 +93,12 @@ def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel
         return kernel
     for tool in TOOLS:
         need(tool)
-    with build_folder(found) as (tree, room), series_in(whole, tree, room):
-        return _compile(whole, found, key, wanted, tree, room)
+    was_damaged = is_recorded(paths.KERNEL_CACHE / key)
+    with build_folder(found) as (tree, room):
+        if not was_damaged and (kernel := cached_kernel(key)):  # by whom we waited for
+            return kernel
+        with series_in(whole, tree, room):
+            return _compile(whole, found, key, wanted, tree, room)
 
 
 def key_of(whole: Series, source: Source, config_sha256: str) -> str:
@@ -222,8 +225,12 @@ def objects_in(room: Path, suffix: str) -> Path:
     if not objects.exists() and (of_rates / "vmlinux").exists():
         half = room / f"objects{suffix}.part"
         shutil.rmtree(half, ignore_errors=True)
-        with full_disk_is_one_sentence(room):
-            shutil.copytree(of_rates, half, symlinks=True)  # with their times, by which make goes
+        try:  # with their times, by which make goes
+            argv = ["cp", "--archive", "--reflink=auto", "--no-target-directory", str(of_rates), str(half)]
+            run_step(argv, "copy the objects", 1, room / "copy.log")
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
         for command in (half / "tools").rglob(".*.cmd"):  # objtool's: were it built anew, all would be
             command.write_text(command.read_text().replace(f"{of_rates}/", f"{objects}/"))
         (half / "vmlinux").unlink()

@@ -42,6 +42,11 @@ def kept_record(folder: Path) -> dict[str, Any] | None:
     return None
 
 
+def is_recorded(folder: Path) -> bool:
+    """Whether keep_files() recorded anything there, whole or not."""
+    return (folder / RECORD).exists()
+
+
 def is_whole(path: Path, sha256: str) -> bool:
     """Whether the file is there with this content; read once a process for each state of it."""
     try:

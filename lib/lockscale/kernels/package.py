@@ -27,7 +27,7 @@ from lockscale.kernels.build import (
     objects_in,
     series_in,
 )
-from lockscale.kernels.build_cache import is_whole
+from lockscale.kernels.build_cache import is_recorded, is_whole
 from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
@@ -75,8 +75,12 @@ def build_package(series: Series, config: ServerConfig, source: Source | None = 
         return kernel
     for tool in TOOLS:
         need(tool)
-    with build_folder(found) as (tree, room), series_in(whole, tree, room):
-        return _package(whole, found, key, config, tree, room)
+    was_damaged = is_recorded(paths.PACKAGE_CACHE / key)
+    with build_folder(found) as (tree, room):
+        if not was_damaged and (kernel := cached_package(key)):  # by whom we waited for
+            return kernel
+        with series_in(whole, tree, room):
+            return _package(whole, found, key, config, tree, room)
 
 
 def cached_package(key: str) -> ServerKernel | None:
