@@ -36,6 +36,7 @@ def test_lines_that_move_are_no_new_warning(line, column, moved):
             f"/b/src/fs/ext4/ialloc.c:{at}:{column}: warning: unused variable 'x' [-Wunused-variable]",
             f"fs/ext4/ialloc.o: warning: objtool: f+0x{at:x}: unreachable instruction",
             f"../fs/ext4/ialloc.c:{at}: warning: Function parameter 'a' not described in 'f'",
+            f"Warning: ../fs/jbd2/commit.c:{at} function parameter 'b' not described in 'g'",
             f"/b/src/fs/ext4/ialloc.c:{at}:{column}: note: declared here",
             "  CC      fs/ext4/warning.o",
         ]
@@ -44,6 +45,7 @@ def test_lines_that_move_are_no_new_warning(line, column, moved):
         "fs/ext4/ialloc.c: warning: unused variable 'x' [-Wunused-variable]": 1,
         "fs/ext4/ialloc.o: warning: objtool: f: unreachable instruction": 1,
         "fs/ext4/ialloc.c: warning: Function parameter 'a' not described in 'f'": 1,
+        "fs/jbd2/commit.c: warning: function parameter 'b' not described in 'g'": 1,
     })  # fmt: skip
 
 

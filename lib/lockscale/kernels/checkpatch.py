@@ -66,8 +66,10 @@ def read_style(patch: str, stdout: str, stderr: str, status: int) -> Style:
     return Style(patch, errors, warnings, checks, f"line {error[1]}: {error[2]}" if error else "")
 
 
-# gcc, kernel-doc and objtool: path, then line and column or nothing, then the word.
+# gcc, kernel-doc of 6.12 and objtool: path, then line and column or nothing, then the word.
 WARNING = re.compile(r"^(?P<path>[^\s:]+)(?::\d+)*: (?P<said>warning: .*)$")
+# kernel-doc since 6.16, which is Python: the word, then path and line.
+DOC_WARNING = re.compile(r"^Warning: (?P<path>[^\s:]+):\d+ (?P<said>.*)$")
 OFFSET = re.compile(r"\+0x[0-9a-f]+")
 LINES_OF_A_COMPILE = 20  # only scales the progress bar
 FOLDERS = ("fs/ext4", "fs/jbd2")  # compiled for a header that lies beside no C file, as in include/
@@ -138,8 +140,15 @@ def warnings_in(lines: Iterable[str], tree: Path) -> Counter[str]:
     found: Counter[str] = Counter()
     for line in lines:
         if match := WARNING.match(line):
-            path = match["path"].removeprefix(f"{tree}/")
-            while path.startswith("../"):
-                path = path[3:]
-            found[f"{path}: {OFFSET.sub('', match['said'])}"] += 1
+            found[f"{_inside(match['path'], tree)}: {OFFSET.sub('', match['said'])}"] += 1
+        elif match := DOC_WARNING.match(line):
+            found[f"{_inside(match['path'], tree)}: warning: {match['said']}"] += 1
     return found
+
+
+def _inside(path: str, tree: Path) -> str:
+    """A path that a compiler printed, as it is inside `tree`."""
+    path = path.removeprefix(f"{tree}/")
+    while path.startswith("../"):
+        path = path[3:]
+    return path
