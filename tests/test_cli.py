@@ -66,6 +66,22 @@ def test_doctor_says_whether_a_qemu_for_virtual_time_can_still_come(
     assert "fetched when" in check["found"] if reached else "target qemu" in check["fix"]
 
 
+@pytest.mark.parametrize("reached", [True, False])
+def test_doctor_fetches_no_kernel_source_and_says_whether_one_can_still_come(
+    reached: bool, lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("LOCKSCALE_KERNEL_BASE", "7.3")
+    monkeypatch.delenv("LOCKSCALE_KERNEL_SOURCE", raising=False)
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    monkeypatch.setattr("lockscale.kernels.source.unpacked_packages", lambda *_: pytest.fail("fetched"))
+    monkeypatch.setattr("lockscale.doctor.suite_answers", lambda _: reached)
+    monkeypatch.setattr("lockscale.doctor.can_fetch", lambda: True)
+    said = lockscale("doctor", "--json").value["checks"]
+    (check,) = [one for one in said if one["name"] == "kernel source"]
+    assert check["ok"] == reached
+    assert "fetched when" in check["found"] if reached else "trixie-backports" in check["fix"]
+
+
 @pytest.mark.slow
 def test_one_calibrated_parameter_set_gives_both_published_rates(lockscale: Lockscale):
     base = lockscale("sim", "inode_claim", "--threads", "48", "--json").value

@@ -24,6 +24,7 @@ def unpacked_packages(
 ) -> Iterator[Path]:
     """A folder in `beside` with what the packages hold, for as long as the caller moves out of it.
 
+    It is on disk by then: a power cut would leave files of no length under the name that it gets.
     suite: of the machine's distribution, or of one that its keyring knows. wanted, instead: what needs the
     packages and what works without, for the sentence of BadInput.
     """
@@ -37,6 +38,7 @@ def unpacked_packages(
         for package in sorted(room.glob("*.deb")):
             argv = ["dpkg-deb", "--extract", str(package), str(into)]
             _apt(argv, f"unpack {package.name}", wanted, instead)
+        run_or_fail(["sync", "--file-system", str(into)], 900)
         yield into
 
 

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from lockscale import paths
+from lockscale.apt_download import suite_answers
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import cached_kernels, newest
-from lockscale.kernels.source import find_source
+from lockscale.kernels.source import find_source, to_fetch
 from lockscale.machines.machine import Machine, assert_runs, must, must_all
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.qemu_backport import STILL, WANTED, can_fetch, known_qemu
@@ -80,7 +81,17 @@ def _packages() -> Iterator[Check]:
 
 
 def _source() -> Iterator[Check]:
+    """Nothing is fetched: where it would be, it is a fault only if nobody answers."""
     try:
+        if wanted := to_fetch():
+            suite = str(wanted.suite)
+            reached = suite_answers(suite)
+            later = f"not here yet: fetched when a kernel of {wanted.line} is first built"
+            fix = (
+                f"connect this machine to the network: {wanted.package} is in {suite}, which does not answer"
+            )
+            yield Check("kernel source", reached, later if reached else "missing", fix)
+            return
         source = find_source()
         yield Check("kernel source", True, f"{source.path.name} sha256 {source.sha256[:16]}")
     except BadInput as error:

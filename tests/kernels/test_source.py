@@ -71,6 +71,38 @@ def test_a_tree_of_the_users_own_is_copied_and_known_by_its_content(tmp_path: Pa
     assert find_source(str(tree)).sha256 != source.sha256
 
 
+def test_the_history_of_a_tree_is_not_copied_with_it(tmp_path: Path):
+    """git's folder takes gigabytes, and a worktree's file would lead kernel scripts to the user's own."""
+    tarball(tmp_path)
+    tree = tmp_path / "made" / "linux-6.12"
+    without = find_source(str(tree))
+    (tree / ".git").mkdir()
+    (tree / ".git" / "pack").write_text("gigabytes")
+    (tree / ".clang-format").write_text("")
+    source = find_source(str(tree))
+    copy = unpacked(source, room_of(source))
+    assert sorted(path.name for path in copy.iterdir()) == [".clang-format", "Kbuild", "Makefile", "fs"]
+    (tree / ".clang-format").unlink()
+    assert find_source(str(tree)) == without, "nor does it decide a kernel"
+
+
+@pytest.mark.parametrize("made", [".config", "include/config", "arch/x86/include/generated"])
+def test_a_tree_in_which_a_kernel_was_built_is_refused_before_it_is_copied(tmp_path: Path, made: str):
+    """kbuild refuses it too, with the path of our copy, once all of its objects are hashed and copied."""
+    tarball(tmp_path)
+    tree = tmp_path / "made" / "linux-6.12"
+    (tree / made).mkdir(parents=True)
+    with pytest.raises(BadInput, match=rf"a kernel was built in {tree} \({made} is there\): run `make mr"):
+        find_source(str(tree))
+
+
+def test_a_folder_in_which_no_kernel_builds_is_refused_before_the_first_file(tmp_path: Path):
+    source = find_source(str(tarball(tmp_path)))
+    with pytest.raises(BadInput, match="my cache' contains a space, colon or comma, which kernel builds"):
+        unpacked(source, tmp_path / "my cache" / "room")
+    assert not (tmp_path / "my cache").exists()
+
+
 def refused_and_nothing_left(path: Path) -> str:
     source = find_source(str(path))
     with pytest.raises(BadInput) as refused:

@@ -2,6 +2,7 @@
 """A machine in virtual time, without a guest: its file, its QEMU, its sections and when they are none."""
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from lockscale import paths
+from lockscale import apt_download, paths
+from lockscale.apt_download import unpacked_packages
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines import qemu_backport
 from lockscale.machines.format import formatting_in_memory
@@ -227,6 +229,19 @@ def test_without_qemu_and_without_a_mirror_one_sentence_says_that_qemu_still_cou
     ) and "target qemu, simulation, audits and fits work" in str(error.value)
     assert "\n" not in str(error.value) and "://" not in str(error.value)
     assert not (tmp_path / "qemu").exists()
+
+
+def test_what_is_fetched_is_on_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A power cut would leave firmware of no length, which nobody fetches again."""
+
+    sync = tmp_path / "sync"
+    sync.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/synced\n')
+    sync.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(apt_download, "_private_apt", lambda *_: [])
+    monkeypatch.setattr(apt_download, "_apt", lambda *_: None)
+    with unpacked_packages(["qemu"], "backports", tmp_path, "it is wanted", "nothing") as unpacked:
+        assert (tmp_path / "synced").read_text() == f"--file-system {unpacked}\n"
 
 
 def test_the_disk_in_memory_is_whole_gibibytes_with_a_timer_for_its_latency():

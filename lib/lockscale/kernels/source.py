@@ -33,6 +33,8 @@ TARBALL_MIB = 400  # the package of 160 MiB, and what it holds
 UNPACKED_MIB = 2500  # 6.12 takes 1.7 GiB, the objects of one config 0.3 GiB
 _ADDRESS = re.compile(r"://|^[A-Za-z][\w+.-]*:/|^[^/~.][^/]*@|^[^/~.].*:.*@")  # of a web page, of ssh
 FILES_IN_A_TREE = 93_000  # only scales the progress bar
+# As kbuild has it, which builds in no other folder from such a tree.
+NOT_CLEAN = (".config", "include/config", "arch/x86/include/generated")
 _REFUSED: dict["Source", str] = {}  # source -> the sentence that refused it
 
 
@@ -77,11 +79,22 @@ def find_source(override: str | None = None, line: str = "") -> Source:
     return Source(path, _sha256_of(path, *_state_of(path)), chosen_line(line))
 
 
+def to_fetch() -> Base | None:
+    """The base whose package find_source() would fetch now, if it would."""
+    wanted = base()
+    there = os.environ.get(VARIABLE) or wanted.tarball.exists() or _kept(wanted).is_file()
+    return None if there or wanted.suite is None else wanted
+
+
+def _kept(wanted: Base) -> Path:
+    return paths.CACHE / "sources" / wanted.tarball.name
+
+
 def _packaged(wanted: Base) -> Path:
     """The tarball of a base's package, fetched from its suite where this machine has none."""
     if wanted.tarball.exists() or wanted.suite is None:
         return wanted.tarball
-    kept = paths.CACHE / "sources" / wanted.tarball.name
+    kept = _kept(wanted)
     if kept.is_file():
         return kept
     paths.CACHE.mkdir(parents=True, exist_ok=True)
@@ -100,7 +113,6 @@ def _packaged(wanted: Base) -> Path:
             ) as unpacked,
         ):
             kept.parent.mkdir(exist_ok=True)
-            _sync(unpacked)
             (unpacked / wanted.tarball.relative_to("/")).replace(kept)
     return kept
 
@@ -110,8 +122,12 @@ def _no_source(path: Path) -> str:
     if not path.exists():
         return f"the kernel source {path} does not exist: give a kernel tarball or tree"
     if path.is_dir():
-        there = (path / "Kbuild").is_file()
-        return "" if there else f"{path} is not a kernel tree (it has no Kbuild file): give its top folder"
+        if not (path / "Kbuild").is_file():
+            return f"{path} is not a kernel tree (it has no Kbuild file): give its top folder"
+        if made := next((name for name in NOT_CLEAN if (path / name).exists()), ""):
+            how = "run `make mrproper` in it, or give a clean copy"
+            return f"a kernel was built in {path} ({made} is there): {how}"
+        return ""
     if path.is_file() and tarfile.is_tarfile(path):
         return ""
     return f"{path} is neither a tarball nor a folder: give a kernel tarball or tree"
@@ -151,6 +167,14 @@ def room_of(source: Source) -> Path:
     return paths.BUILD_CACHE / source.sha256[:16]
 
 
+def refuse_folder(folder: Path) -> None:
+    """Refuse a folder in which no kernel can be built, before anything is put there."""
+    if re.search(r"[\s:,]", str(folder)):
+        raise BadInput(
+            f"{str(folder)!r} contains a space, colon or comma, which kernel builds refuse: move it"
+        )
+
+
 def unpacked(source: Source, into: Path) -> Path:
     """The pristine tree of `source` below `into`, unpacked on the first call.
 
@@ -161,6 +185,7 @@ def unpacked(source: Source, into: Path) -> Path:
         return tree
     if source in _REFUSED:
         raise BadInput(_REFUSED[source])
+    refuse_folder(into.parent)
     need_free_space(into, UNPACKED_MIB, "unpacking and building a kernel")
     shutil.rmtree(half, ignore_errors=True)
     try:
@@ -187,7 +212,9 @@ def _unpack(source: Source, half: Path, log: Path) -> None:
     with full_disk_is_one_sentence(half.parent):
         half.mkdir(parents=True)
     if source.is_tree:
-        argv = ["cp", "-a", "-v", "--reflink=auto", f"{source.path}/.", str(half)]
+        # without git's folder, which is larger than the tree and no part of its hash
+        tops = sorted(str(one) for one in source.path.iterdir() if one.name != ".git")
+        argv = ["cp", "-a", "-v", "--reflink=auto", *tops, str(half)]
     else:
         argv = [need("tar"), "--extract", "--verbose", "--strip-components=1"]
         argv += ["--no-same-owner", f"--file={source.path}", f"--directory={half}"]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
 
-import re
 from typing import Any
 
 from lockscale import paths
@@ -11,7 +10,7 @@ from lockscale.filesystems import fs_type
 from lockscale.kernels.build import TOOLS as BUILD_TOOLS
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import touched_files
-from lockscale.kernels.source import find_source
+from lockscale.kernels.source import find_source, refuse_folder
 from lockscale.measure.compare_arms import aa_rates, rates
 from lockscale.measure.power import Detection, detection, earlier_rows, parse_percent
 from lockscale.measure.resume import forget_unbegun, says_how_to_go_on, to_resume
@@ -170,10 +169,7 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
         touched_files(study.series_of(arm.name))
     check_study(study, [resume.tables] if resume else [])
     for folder in (paths.ROOT, paths.CACHE):
-        if re.search(r"[\s:,]", str(folder)):
-            raise BadInput(
-                f"{str(folder)!r} contains a space, colon or comma, which kernel builds refuse: move it"
-            )
+        refuse_folder(folder)
     of_files = (command for command, *_ in fs_type(study.filesystem).versions)
     if isinstance(target, QemuTarget | ManycoreTarget):
         refuse_by_mkfs(study, max(target.disk.size_mib, study.disk_mib or 0))
