@@ -67,7 +67,7 @@ bench: env  ## the simulator beside SimPy, Ciw and C: whether they agree, and ho
 notebooks: env  ## write notebooks/*.ipynb anew, each run from a clean kernel on data/measured
 	$(PYTHON) -m lockscale.show.notebooks --run
 	.venv/bin/lockscale batch notebooks/batches/all-studies.yaml \
-		--output $${LOCKSCALE_RUNS:-runs}/notebooks-all-studies-$$(date -u +%Y%m%dT%H%M%SZ)
+		--output "$${LOCKSCALE_RUNS:-runs}/notebooks-all-studies-$$(date -u +%Y%m%dT%H%M%SZ)"
 
 ipynb: env  ## write the prose of notebooks/src/*.py into notebooks/*.ipynb, without running them
 	$(PYTHON) -m lockscale.show.notebooks
@@ -77,7 +77,7 @@ figures: env  ## write figures/ anew: every published table and every study
 
 # setup/jupyter: texts open as pages, Lab asks the network for no news, kernels listen on no port
 lab: env  ## JupyterLab with the notebooks' index
-	JUPYTER_CONFIG_PATH=$(CURDIR)/setup/jupyter .venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/workspaces/lockscale/tree/notebooks/README.md \
+	JUPYTER_CONFIG_PATH="$(CURDIR)/setup/jupyter" .venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/workspaces/lockscale/tree/notebooks/README.md \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
 lock: env  ## resolve pyproject.toml into requirements.lock anew

@@ -2,6 +2,7 @@
 """The repository itself: dependencies agree; files are licensed, small and of no one machine."""
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -106,6 +107,18 @@ def test_continuous_integration_runs_make_test():
         cwd=paths.ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "pytest" in recipe and "lint-imports" in recipe
+
+
+def test_make_lab_starts_in_a_folder_with_a_blank_in_its_name(tmp_path: Path):
+    clone = tmp_path / "my clone"
+    (clone / ".venv/bin").mkdir(parents=True)
+    shutil.copy(paths.ROOT / "Makefile", clone)
+    jupyter = clone / ".venv/bin/jupyter"
+    jupyter.write_text('#!/bin/sh\necho "$1 $JUPYTER_CONFIG_PATH"\n')
+    jupyter.chmod(0o755)
+    argv = ["make", "--silent", "lab", "-o", "env", "-o", ".venv/ready"]
+    said = subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=True).stdout
+    assert said == f"lab {clone}/setup/jupyter\n"
 
 
 STUDY_ROOMS = ("studies/", "sim/models/", "filesystems/ext4.py")
