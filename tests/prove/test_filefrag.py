@@ -43,6 +43,8 @@ def test_extents_and_pieces_are_told_apart():
     a, b, c = parse_filefrag(TWO)
     assert a.extents == ((34048, 100), (34148, 100), (90000, 56)) and a.pieces == 2
     assert b.pieces == 0 and (c.path, c.extents, c.block_bytes) == ("/m/c d", ((77, 1),), 4096)
+    assert [one.size_bytes for one in (a, b, c)] == [1 << 20, 0, 1]
+    assert [one.allocated_bytes for one in (a, b, c)] == [1 << 20, 0, 4096]
 
 
 def test_the_real_tool_on_a_real_ext4_file_system(tmp_path: Path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.prove.locality import (
     FILES_PER_WRITER,
@@ -17,6 +17,7 @@ from lockscale.prove.locality import (
     _Groups,
     command,
     localities,
+    refuse_unwritten,
     streams,
     summary,
 )
@@ -42,6 +43,25 @@ def test_inodes_count_from_one():
 
 def test_a_group_of_4096_blocks_holds_16_mib():
     assert GROUPS.bytes == 16 << 20
+
+
+@pytest.mark.parametrize(
+    ("left", "why"),
+    [
+        (FileExtents("7", 4096, ((0, 100), (900, 156))), ""),
+        (FileExtents("7", 4096, ((0, 100),), 409600), "7 has 409600 bytes, 409600 of them allocated"),
+        (FileExtents("7", 4096, ((0, 100),)), "7 has 1048576 bytes, 409600 of them allocated"),
+        (FileExtents("7", 4096, (), 0), "7 has 0 bytes, 0 of them allocated"),
+    ],
+)
+def test_a_file_that_its_writer_did_not_finish_gives_no_figure(left: FileExtents, why: str):
+    others = [FileExtents("/m/1/1", 4096, ((4096, 256),))] * (WRITERS * FILES_PER_WRITER - 1)
+    if not why:
+        return refuse_unwritten([*others, left], "s/arm")
+    with pytest.raises(RunFailed, match=f"^s/arm: {why}, and not 1048576: its writer failed$"):
+        refuse_unwritten([*others, left], "s/arm")
+    with pytest.raises(RunFailed, match="left only 191 files"):
+        refuse_unwritten(others, "s/arm")
 
 
 def test_an_arm_is_summed_up_over_its_iterations_by_way_of_writing():

@@ -27,7 +27,7 @@ from lockscale.study.file import Study, Target, load_whole_study
 from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
 
-FILES_PER_WRITER, WRITERS = 24, 8
+FILES_PER_WRITER, WRITERS, FILE_BYTES = 24, 8, 1 << 20
 HOW = ("moving", "pinned", "held open", "flushed")
 
 # Delayed allocation: nothing has blocks until sync, whose one flusher gives all files theirs. They are
@@ -65,11 +65,12 @@ _STREAM_ALLOC = 0x0800  # fs/ext4/ext4.h: EXT4_MB_STREAM_ALLOC
 
 @dataclass(frozen=True)
 class FileExtents:
-    """A file's extents as (first physical block, blocks), in the order of the file."""
+    """A file's extents as (first physical block, blocks), in the order of the file, and its length."""
 
     path: str
     block_bytes: int
     extents: tuple[tuple[int, int], ...]
+    size_bytes: int = FILE_BYTES
 
     @property
     def pieces(self) -> int:
@@ -77,6 +78,11 @@ class FileExtents:
         ends = [first + blocks for first, blocks in self.extents]
         starts = [first for first, _ in self.extents]
         return sum(end != start for end, start in zip([-1, *ends], starts, strict=False))
+
+    @property
+    def allocated_bytes(self) -> int:
+        """What its extents hold."""
+        return self.block_bytes * sum(blocks for _, blocks in self.extents)
 
 
 def command(how: str, folder: str) -> Sequence[str]:
@@ -88,7 +94,7 @@ def command(how: str, folder: str) -> Sequence[str]:
     if how == "flushed":
         return ["sh", "-c", _FLUSHED, "sh", str(WRITERS), folder, str(FILES_PER_WRITER)]
     if how == "held open":
-        numbers = [str(FILES_PER_WRITER), str(_ROUNDS), str((1 << 20) // _ROUNDS)]
+        numbers = [str(FILES_PER_WRITER), str(_ROUNDS), str(FILE_BYTES // _ROUNDS)]
         return ["sh", "-c", _ALL_WRITERS, "sh", str(WRITERS), _HELD_OPEN, folder, *numbers]
     return fsload.command(
         fsload.build(paths.CACHE / "bin"),
@@ -222,8 +228,7 @@ def _one(
         for inode, path in re.findall(r"(\d+) (.+)\n", must(machine, ["sh", "-c", LIST, "sh", MOUNT_POINT]))
     }
     files = parse_filefrag(must(machine, filefrag_command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
-    if len(files) != WRITERS * FILES_PER_WRITER:
-        raise RunFailed(f"{series.name}: the writers left only {len(files)} files: one of them failed")
+    refuse_unwritten(files, series.name)
     header = must(machine, ["dumpe2fs", "-h", file_system.device])
     unmount_and_check(machine, file_system)
     free = parse_free(must(machine, ["e2freefrag", file_system.device]))
@@ -232,12 +237,24 @@ def _one(
         series.study, series.arm, how, iteration, len(files),
         pieces=float(np.mean([file.pieces for file in files])),
         groups_used=len({group for file in files for group in groups.of_blocks(file)}),
-        groups_needed=-(-len(files) * (1 << 20) // groups.bytes),
+        groups_needed=-(-len(files) * FILE_BYTES // groups.bytes),
         groups_from_inode=float(np.mean([groups.from_inode(file, inodes[file.path]) for file in files])),
         free_extent_mib=free.avg_kib / 1024,
         stream_allocations=streams(stats),
         state=state,
     )  # fmt: skip
+
+
+def refuse_unwritten(files: Sequence[FileExtents], arm: str) -> None:
+    """RunFailed where a writer failed: a file that it left out or cut short would lie in fewer places."""
+    if len(files) != WRITERS * FILES_PER_WRITER:
+        raise RunFailed(f"{arm}: the writers left only {len(files)} files: one of them failed")
+    for file in files:
+        if file.size_bytes != FILE_BYTES or file.allocated_bytes < FILE_BYTES:
+            raise RunFailed(
+                f"{arm}: {file.path} has {file.size_bytes} bytes, {file.allocated_bytes} of them allocated, "
+                f"and not {FILE_BYTES}: its writer failed"
+            )
 
 
 @dataclass(frozen=True)
@@ -276,19 +293,19 @@ def filefrag_command(paths: Sequence[str]) -> list[str]:
 def parse_filefrag(text: str) -> list[FileExtents]:
     """Files in their order; BadInput for a cut output, or one whose extents are not those it counts."""
     files: list[FileExtents] = []
-    path, block_bytes, extents = "", 0, list[tuple[int, int]]()
+    path, size_bytes, block_bytes, extents = "", 0, 0, list[tuple[int, int]]()
     for line in text.splitlines():
         if size := _SIZE.fullmatch(line):
             if path:
                 break
-            path, block_bytes, extents = size[1], int(size[4]), []
+            path, size_bytes, block_bytes, extents = size[1], int(size[2]), int(size[4]), []
         elif extent := _EXTENT.fullmatch(line):
             extents.append((int(extent[4]), int(extent[6])))
         elif found := _FOUND.fullmatch(line):
             # filefrag counts extents that follow each other on the disk as one
             if found[1] != path or int(found[2]) > len(extents) or bool(int(found[2])) != bool(extents):
                 break
-            files.append(FileExtents(path, block_bytes, tuple(extents)))
+            files.append(FileExtents(path, block_bytes, tuple(extents), size_bytes))
             path = ""
     else:
         if not path and files:
