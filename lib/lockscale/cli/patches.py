@@ -173,7 +173,8 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str) -> int:
     """Run your xfstests on the base and on an arm, and list what fails on the arm only.
 
-    A test whose results on the two kernels differ is rerun twice on both.
+    A test whose results on the two kernels differ is rerun twice on both. Exit status 1: the arm failed one
+    at least once that the base never failed, or one ran on one of the two only.
     """
     from lockscale.measure.run_folder import folder_to_resume, new_run
     from lockscale.prove.xfstests import RUN, compare_with_base

@@ -29,7 +29,7 @@ from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.scratch import scratch_folder
 from lockscale.study.file import Target, load_whole_study
 from lockscale.tools import xfstests
-from lockscale.tools.xfstests import CheckComparison, CheckRun, TestResult, compare, differences
+from lockscale.tools.xfstests import CheckComparison, CheckRun, TestResult, compare, settled
 
 RUN = "patches-xfstests"
 CPUS, SIZE_MIB = 4, 4096
@@ -277,13 +277,17 @@ def compare_with_base(
 
 
 def _compared(pair: Pair, tests: Sequence[str]) -> CheckComparison:
-    found = compare(_run_of(pair, "base", 0), _run_of(pair, "arm", 0))
+    runs = [_runs_of(pair, 0)]
+    found = compare(*runs[0])
     differ = [test for test in tests if test in found.differing]
     for iteration in range(1, 1 + AGAIN if differ else 1):
         pair.run(differ, iteration)
-        again = differences(_run_of(pair, "base", iteration), _run_of(pair, "arm", iteration))
-        found = found.confirmed_by(again)
-    return found
+        runs.append(_runs_of(pair, iteration))
+    return settled(runs)
+
+
+def _runs_of(pair: Pair, iteration: int) -> tuple[CheckRun, CheckRun]:
+    return _run_of(pair, "base", iteration), _run_of(pair, "arm", iteration)
 
 
 def _run_of(pair: Pair, name: str, iteration: int) -> CheckRun:

@@ -178,22 +178,33 @@ class OneSided:
 
 
 @dataclass(frozen=True)
+class Intermittent:
+    """A test that failed in the arm in `failed` of `runs` runs, and in the base in none."""
+
+    test: str
+    failed: int
+    runs: int
+
+
+@dataclass(frozen=True)
 class CheckComparison:
     """`failures`: fail in the arm and not in the base. `mended`: fail in the base, pass in the arm.
 
-    unsteady: tests that ended differently on the two kernels once, and not so in every further run.
+    Of the tests that ended differently on the two kernels once, and not so in every further run, intermittent
+    are those that only the arm ever failed, as a race of its own would let them; unsteady are the others.
     """
 
     in_both: int
     failures: tuple[TestResult, ...]
     mended: tuple[str, ...]
     one_sided: tuple[OneSided, ...]
+    intermittent: tuple[Intermittent, ...] = ()
     unsteady: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """No failure of the arm's own, and nothing that only one of the two kernels could run."""
-        return not (self.failures or self.one_sided)
+        """No test that the arm alone failed, be it once, and none that only one of the kernels could run."""
+        return not (self.failures or self.intermittent or self.one_sided)
 
     @property
     def differing(self) -> frozenset[str]:
@@ -217,6 +228,9 @@ class CheckComparison:
         detail = f"{self.in_both} {'test' if self.in_both == 1 else 'tests'} ran on both kernels"
         if self.failures:
             detail += f"; failed in the arm only: {', '.join(_named(r) for r in self.failures)}"
+        if self.intermittent:
+            often = ", ".join(f"{one.test} ({one.failed} of {one.runs})" for one in self.intermittent)
+            detail += f"; failed in the arm only, in some of its runs (run them again, with --test): {often}"
         if self.mended:
             detail += f"; failed in the base only: {', '.join(self.mended)}"
         if self.one_sided:
@@ -236,6 +250,21 @@ def compare(base: CheckRun, arm: CheckRun) -> CheckComparison:
     if not found.in_both:
         raise BadInput("no test ran in both xfstests runs: give runs of the same group")
     return found
+
+
+def settled(runs: Sequence[tuple[CheckRun, CheckRun]]) -> CheckComparison:
+    """compare() of the first run of base and arm, as far as each further run of what differed confirms it."""
+    found = compare(*runs[0])
+    for base, arm in runs[1:]:
+        found = found.confirmed_by(differences(base, arm))
+    in_arm = {test: sum(arm.status(test) == "fail" for _, arm in runs) for test in found.unsteady}
+    in_base = {test for test in found.unsteady for base, _ in runs if base.status(test) == "fail"}
+    own = {test: failed for test, failed in in_arm.items() if failed and test not in in_base}
+    return replace(
+        found,
+        intermittent=tuple(Intermittent(test, failed, len(runs)) for test, failed in own.items()),
+        unsteady=tuple(test for test in found.unsteady if test not in own),
+    )
 
 
 def differences(base: CheckRun, arm: CheckRun) -> CheckComparison:
