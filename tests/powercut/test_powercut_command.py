@@ -2,6 +2,8 @@
 """Which arms are cut, and what is said and kept of each. No guest: PowerCuts.run is replaced."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +14,9 @@ from lockscale.cli import main
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series, all_series, chosen_series, safe_of
 from lockscale.prove.powercut import campaign
-from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts
+from lockscale.prove.powercut.campaign import CheckedCut, CutOutcome, PowerCuts
+from lockscale.prove.powercut.cuts import Cut, Disk
+from lockscale.prove.powercut.load import Plan
 
 
 @pytest.fixture
@@ -118,3 +122,70 @@ def test_an_arm_that_is_another_one_is_not_loaded_again(
     _, out, _ = command(capsys, "orphan-file")
     assert "ok  orphan-file/orphan-lockless: same as orphan-file/orphan-locked" in out.splitlines()
     assert cut == ["orphan-file/orphan-locked", "orphan-file/orphan-mutex"], "mutex has another mkfs"
+
+
+@pytest.fixture
+def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PowerCuts:
+    """Three cuts whose disks are in one guest: the second has a fault, and the third is not reached."""
+
+    @contextmanager
+    def guest(*_: object) -> Iterator[None]:
+        yield None
+
+    def check_cut(_machine: None, _device: str, _mount: object, _log: object, cut: Cut) -> CheckedCut:
+        if cut.seed == 3:
+            raise RunFailed("the guest panicked")
+        return CheckedCut(cut, 1, 1, True, ("file 0/1: lost",) if cut.seed == 2 else ())
+
+    monkeypatch.setattr(PowerCuts, "_guest", guest)
+    monkeypatch.setattr(campaign, "assert_runs", lambda *_: None)
+    monkeypatch.setattr(campaign, "check_cut", check_cut)
+    monkeypatch.setattr(campaign, "disks", lambda _, cuts: ((cut, Disk({0: b"x" * 4096})) for cut in cuts))
+    options = SimpleNamespace(mount=[])
+    return PowerCuts("s/arm", None, options, None, Plan(4), tmp_path)  # type: ignore[arg-type]
+
+
+def cuts_of(*seeds: int) -> list[Cut]:
+    return [Cut(10 * seed, "nothing", seed) for seed in seeds]
+
+
+def images(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.img"))
+
+
+def test_the_disk_of_a_cut_with_faults_is_kept_and_those_of_the_others_are_not(batch: PowerCuts) -> None:
+    found = list(batch._check(None, cuts_of(1, 2, 4)))  # type: ignore[arg-type]
+    assert [one.cut.seed for one in found if one.faults] == [2]
+    assert images(batch.folder) == ["s-arm-cut-2.img"]
+
+
+def test_a_guest_that_fails_leaves_the_disk_on_which_it_failed_and_names_it(batch: PowerCuts) -> None:
+    with pytest.raises(RunFailed) as failed:
+        list(batch._check(None, cuts_of(1, 3, 4, 5)))  # type: ignore[arg-type]
+    assert str(failed.value) == (
+        "cut 3 (before log entry 30, nothing of the cache kept), whose disk image is kept as "
+        f"{batch.folder.name}/s-arm-cut-3.img: the guest panicked"
+    )
+    assert images(batch.folder) == ["s-arm-cut-3.img"]
+
+
+def test_a_guest_that_does_not_boot_and_somebody_who_interrupts_leave_no_disks(
+    batch: PowerCuts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error in (RunFailed("the guest did not boot"), KeyboardInterrupt()):
+
+        def asserts(*_: object, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr(campaign, "assert_runs", asserts)
+        with pytest.raises(type(error)):
+            list(batch._check(None, cuts_of(1, 2, 3)))  # type: ignore[arg-type]
+        assert images(batch.folder) == []
+
+
+def test_what_is_kept_of_a_cut_is_told() -> None:
+    found = CutOutcome("s", "arm", 4, faults=("cut 2: lost",), images=("powercut-1/s-arm-cut-2.img",))
+    assert campaign.as_text([found]) == (
+        "NO  s/arm: 4 power cuts, 1 fault(s), first: cut 2: lost; "
+        "1 disk image(s) kept in runs, first: powercut-1/s-arm-cut-2.img"
+    )

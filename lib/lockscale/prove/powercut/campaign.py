@@ -6,13 +6,14 @@ After a cut it mounts, keeps what was promised, and e2fsck has nothing to mend.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import write_json
+from lockscale.files import full_disk_is_one_sentence, write_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.base import base
 from lockscale.kernels.build import Kernel, build
@@ -108,6 +109,7 @@ class CutOutcome:
     ``replayed``: cuts after which the journal was replayed. ``orphans``: inodes that the mounts cleaned
     up, over all cuts. ``promised_files``: files with a promise, over all cuts. ``flushes``: how many the
     kernel sent in the load. ``same_as``: the arm that was cut in this one's stead, being the same.
+    ``images``: of the disks that cuts with faults left, by their names in the folder of all runs.
     """
 
     study: str
@@ -118,6 +120,7 @@ class CutOutcome:
     promised_files: int = 0
     flushes: int = 0
     faults: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
     same_as: str = ""
     origin: str = "qemu"
 
@@ -167,6 +170,7 @@ class PowerCuts:
             promised_files=sum(one.promised_files for one in checked),
             flushes=flushes(log),
             faults=(*faults, *_untested(checked)),
+            images=tuple(self._named(self._image(one.cut)) for one in checked if one.faults),
         )
 
     def _load(self, disk: LoggedDisk) -> None:
@@ -177,22 +181,46 @@ class PowerCuts:
 
     def _check(self, log: WriteLog, cuts: Sequence[Cut]) -> Iterator[CheckedCut]:
         left = disks(log, cuts)
-        while batch := list(self._saved(islice(left, LARGEST_BATCH))):
-            attached = CutDisks([image for _, image in batch])
-            with self._guest(attached) as machine:
-                assert_runs(machine, self.kernel)
-                for number, (cut, image) in enumerate(batch):
-                    device = attached.device(number)
-                    one = check_cut(machine, device, self.options.mount, log, cut)
-                    if not one.faults:
-                        image.unlink()
-                    yield one
+        while True:
+            with self._saved(islice(left, LARGEST_BATCH)) as images:
+                if not images:
+                    return
+                yield from self._check_batch(log, images)
 
-    def _saved(self, left: Iterator[tuple[Cut, Disk]]) -> Iterator[tuple[Cut, Path]]:
-        for cut, disk in left:
-            image = self.folder / f"{self.name.replace('/', '-')}-cut-{cut.seed}.img"
-            disk.save(image, SIZE_MIB << 20)
-            yield cut, image
+    def _check_batch(self, log: WriteLog, images: dict[Cut, Path]) -> Iterator[CheckedCut]:
+        """One guest for all `images`; those of cuts with faults, and that on which it fails, are kept."""
+        attached = CutDisks(list(images.values()))
+        with self._guest(attached) as machine:
+            assert_runs(machine, self.kernel)
+            for number, cut in enumerate(list(images)):
+                try:
+                    one = check_cut(machine, attached.device(number), self.options.mount, log, cut)
+                except RunFailed as failed:
+                    disk = self._named(images.pop(cut))
+                    raise RunFailed(f"cut {cut}, whose disk image is kept as {disk}: {failed}") from None
+                if one.faults:
+                    images.pop(cut)
+                yield one
+
+    @contextmanager
+    def _saved(self, left: Iterator[tuple[Cut, Disk]]) -> Iterator[dict[Cut, Path]]:
+        """The image of each disk by its cut; who takes one out keeps it, the others go."""
+        images: dict[Cut, Path] = {}
+        try:
+            for cut, disk in left:
+                images[cut] = self._image(cut)
+                with full_disk_is_one_sentence(self.folder):
+                    disk.save(images[cut], SIZE_MIB << 20)
+            yield images
+        finally:
+            for image in images.values():
+                image.unlink(missing_ok=True)
+
+    def _image(self, cut: Cut) -> Path:
+        return self.folder / f"{self.name.replace('/', '-')}-cut-{cut.seed}.img"
+
+    def _named(self, image: Path) -> str:
+        return f"{self.folder.name}/{image.name}"
 
     def _guest(self, disk: Attached, arguments: tuple[str, ...] = ()) -> QemuMachine:
         guest = guest_of(self.target, self.kernel, CPUS, disk=disk)
@@ -274,7 +302,8 @@ def _said(one: CutOutcome) -> str:
     if one.same_as:
         return f"same as {one.same_as}"
     if one.faults:
-        return f"{one.cuts} power cuts, {len(one.faults)} fault(s), first: {one.faults[0]}"
+        kept = f"; {len(one.images)} disk image(s) kept in runs, first: {one.images[0]}" if one.images else ""
+        return f"{one.cuts} power cuts, {len(one.faults)} fault(s), first: {one.faults[0]}{kept}"
     return (
         f"{one.cuts} power cuts, {one.replayed} journals replayed, {one.orphans} orphans cleaned up, "
         f"{one.promised_files} promised files kept, {one.flushes} flushes ({one.origin})"
