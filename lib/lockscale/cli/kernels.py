@@ -42,7 +42,7 @@ def _put_back(variable: str, value: str | None) -> None:
 
 @click.group()
 def kernel() -> None:
-    """Build an arm's kernel, or list those in the cache."""
+    """Build an arm's kernel, list those in the cache, or free the space of build folders."""
 
 
 @kernel.command("build")
@@ -81,6 +81,23 @@ def kernel_list() -> None:
     rows = [asdict(k) for k in cached_kernels()]
     none = f"there is no kernel in {paths.KERNEL_CACHE}: `lockscale kernel build` builds one"
     show(rows, table(rows, "series", "kind", "release", "build_id", "spin_lock") if rows else none)
+
+
+@kernel.command("folders")
+@click.option("--remove", metavar="NAME", help="Remove the build folder NAME, then list those that remain.")
+@as_json
+def kernel_folders(remove: str | None) -> None:
+    """List the build folders, one for each kernel source, with their size; or remove one and free its space.
+
+    Built kernels are kept elsewhere and stay. A further build from the same source unpacks it again.
+    """
+    from lockscale import paths
+    from lockscale.kernels.build_folders import build_folders, remove_build_folder
+
+    if remove is not None:
+        remove_build_folder(remove)
+    rows = [asdict(folder) for folder in build_folders()]
+    show(rows, table(rows) if rows else f"there is no build folder in {paths.BUILD_CACHE}")
 
 
 @click.group()
