@@ -141,6 +141,28 @@ def test_a_series_that_is_in_already_is_refused_by_that_word(kernel: Kernel, pat
         apply_beside(series, kernel.tree)
 
 
+TAIL = ["\tif (err)", "\t\tgoto out;", "out:", "\tbrelse(bh);", "\treturn err;", "}"]
+FUNCTIONS = [*IALLOC, *TAIL, *IALLOC, *TAIL, *IALLOC]
+
+
+def test_a_series_that_is_in_does_not_go_into_the_next_function_that_ends_alike(kernel: Kernel):
+    """git apply looks through the whole file for the lines around a hunk, and so does git am."""
+    at = len(IALLOC) + 3
+    for place in (kernel.tree, kernel.work):
+        (place / "fs/ext4/ialloc.c").write_text(text(FUNCTIONS))
+    git(kernel.work, "commit", "-q", "-a", "--amend", "-m", "base")
+    changed = text([*FUNCTIONS[:at], "\tnew_line();", *FUNCTIONS[at:]])
+    kernel.commit("fs/ext4/ialloc.c", changed)
+    series = kernel.series()
+    assert apply_with_offset(series, kernel.tree)[1] == 0
+    (kernel.tree / "fs/ext4/ialloc.c").write_text(changed)
+    with pytest.raises(BadInput, match=r"is already in this kernel source"):
+        apply_beside(series, kernel.tree)
+    elsewhere = text(["a line above", *FUNCTIONS])
+    (kernel.tree / "fs/ext4/ialloc.c").write_text(elsewhere)
+    assert apply_with_offset(series, kernel.tree)[1] == 1
+
+
 def test_a_new_file_that_is_there_already_is_refused_by_that_word(kernel: Kernel):
     kernel.commit("fs/ext4/new.c", "new\n")
     (kernel.tree / "fs/ext4/new.c").write_text("new\n")

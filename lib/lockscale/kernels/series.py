@@ -241,13 +241,18 @@ def apply_with_offset(series: Series, tree: Path) -> tuple[dict[str, bytes | Non
 
 
 def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> int:
-    """The largest offset of its hunks in lines, either way."""
+    """The largest offset of its hunks in lines, either way.
+
+    git takes the nearest lines that look alike, in whatever function: one that could come out nearer is in.
+    """
     patch = series.patches[at]
+    out = run_git(["apply", "--verbose", "--check", "-R", str(patch.resolve())], stage)
     done = run_git(["apply", "--verbose", str(patch.resolve())], stage)
-    if done.returncode == 0:
-        return max((abs(int(lines)) for lines in OFFSET.findall(done.stderr)), default=0)
+    is_nearer = out.returncode == 0 and _offset(out) < _offset(done)
+    if done.returncode == 0 and not is_nearer:
+        return _offset(done)
     done = run_git(["apply", str(patch.resolve())], stage)  # its words without what it searched for
-    if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
+    if is_nearer or _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
         why = "is already in this kernel source: drop it, or name a source without it"
     elif run_git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:
         why = "applies only if white space is ignored: mail or an editor changed its tabs; export it again"
@@ -259,6 +264,10 @@ def _apply_one(series: Series, at: int, stage: Path, tree: Path) -> int:
     else:
         why = f"does not apply to this kernel source ({_error_of(done)}): rebase it, fuzz is not allowed"
     raise BadInput(f"series {series.name}: {patch.name} {why}")
+
+
+def _offset(done: subprocess.CompletedProcess[str]) -> int:
+    return max((abs(int(lines)) for lines in OFFSET.findall(done.stderr)), default=0)
 
 
 def _without_prefix(patch: Path, tree: Path) -> str:
