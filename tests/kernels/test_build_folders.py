@@ -10,6 +10,7 @@ from toy_source import tarball
 from command import Lockscale
 from lockscale import paths
 from lockscale.kernels.build import build_folder
+from lockscale.kernels.build_folders import remove_build_folder
 from lockscale.kernels.source import Source, find_source, room_of
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -50,6 +51,27 @@ def test_one_that_is_removed_frees_its_space_and_leaves_the_other_and_every_kern
     assert [path.name for path in room_of(two[0]).iterdir()] == ["lock"]
     with build_folder(two[0]) as (tree, _):
         assert (tree / "Makefile").is_file(), "it is unpacked again"
+
+
+def test_a_removal_that_is_killed_leaves_nothing_that_a_build_takes_for_whole(
+    two: list[Source], monkeypatch: pytest.MonkeyPatch
+):
+    room = room_of(two[0])
+
+    def killed(folder: Path, **_: bool) -> None:
+        if folder.is_dir():
+            (folder / "Makefile").unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove_build_folder(room.name)
+    assert not (room / "src").exists() and (room / "src.part").is_dir()
+    with build_folder(two[0]) as (tree, _):
+        assert (tree / "Makefile").is_file()
+    remove_build_folder(room.name)
+    assert [path.name for path in room.iterdir()] == ["lock"]
 
 
 def test_one_in_which_a_kernel_is_built_is_not_removed(two: list[Source], lockscale: Lockscale):

@@ -35,17 +35,25 @@ def build_folders() -> list[BuildFolder]:
 
 
 def remove_build_folder(name: str) -> None:
-    """Remove what is in it; InUse while a kernel is built there, BadInput where there is none."""
+    """Remove what is in it; InUse while a kernel is built there, BadInput where there is none.
+
+    What is left of a removal that was killed has names that no build takes for whole folders.
+    """
     names = [one.name for one in build_folders()]
     if name not in names:
         raise BadInput(f"there is no build folder {name!r} in {paths.BUILD_CACHE}{near(name, names)}")
     room = paths.BUILD_CACHE / name
     with locked(room / "lock", f"the build folder {name}"):  # the lock stays: somebody may wait for it
-        for one in room.iterdir():
+        # the tree first: once its pristine files are gone nobody could put it back
+        for one in sorted(room.iterdir(), key=lambda one: one.name != "src"):
             if one.is_dir():
-                shutil.rmtree(one)
+                half = one.with_name(f"{one.name.removesuffix('.part')}.part")
+                if half != one:
+                    shutil.rmtree(half, ignore_errors=True)
+                    one.rename(half)
+                shutil.rmtree(half)
             elif one.name != "lock":
-                one.unlink()
+                one.unlink(missing_ok=True)
 
 
 def _of(room: Path) -> BuildFolder:
