@@ -11,11 +11,18 @@ from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure import target_ssh
-from lockscale.measure.server_recovery import host_facts, machine_of, refuse_other_kind, server_lock
+from lockscale.measure.server_recovery import (
+    host_facts,
+    machine_of,
+    origin_of,
+    refuse_other_kind,
+    server_lock,
+)
 from lockscale.measure.target import read_holder
 from lockscale.prove import check
 from lockscale.study.file import SshTarget, load_target
 from loopback_sshd import Sshd, free_port
+from machines.told_server import ToldServer
 
 SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
 
@@ -130,6 +137,18 @@ def test_a_server_that_is_not_what_its_file_says_is_refused(target: SshTarget):
         refuse_other_kind(target.model_copy(update={"virtual": is_virtual}), machine)
         with pytest.raises(BadInput, match="set virtual: "):
             refuse_other_kind(target.model_copy(update={"virtual": not is_virtual}), machine)
+
+
+@pytest.mark.parametrize(
+    ("said", "origin"),
+    [("qemu\n", "qemu"), ("kvm\n", "qemu"), ("vmware\n", "vm"), ("amazon\n", "vm"), ("", "vm")],
+)
+def test_a_virtual_machine_of_another_kind_does_not_pass_for_qemus(said: str, origin: str):
+    server = load_target("example-server")
+    assert isinstance(server, SshTarget)
+    machine = ToldServer({"systemd-detect-virt --vm": said})
+    assert origin_of(server.model_copy(update={"virtual": True}), machine) == origin
+    assert origin_of(server, machine) == "hardware"
 
 
 def test_what_a_server_is_made_of_is_told_without_its_name(target: SshTarget):

@@ -4,6 +4,7 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.measure import arm_boot
+from lockscale.measure import target as target_module
 from lockscale.measure import target_local as place_local
 from lockscale.measure.curate import scrub
 from lockscale.measure.power import detection, earlier_rows, noise_of
@@ -26,7 +28,7 @@ from lockscale.programs import need
 from lockscale.scratch import NAME
 from lockscale.show import pipeline
 from lockscale.show.pipeline import iterations_to_detect
-from lockscale.study.file import LocalTarget, load_study
+from lockscale.study.file import LocalTarget, load_study, load_target
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "operations_per_point": 40, "iterations": 2}
 pytestmark = pytest.mark.usefixtures("own_places")
@@ -64,6 +66,36 @@ def test_what_a_server_says_of_itself_is_kept_without_its_names(run: Run, monkey
         said = kept.read_text()
         assert not [name for name in ("seven", "/ada", "10.9.8") if name in said], kept
         assert "/dev/sda1" in said and "quiet" in said
+
+
+def test_a_finished_run_of_other_kernels_is_not_told_to_be_of_these(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    """No step is left that would boot one, and its provenance was written anew with what is built now."""
+    study = load_study("inode-claim", SMALL)
+    run_plan(run, study, HERE)
+    said = run.provenance.read_text()
+    other = SimpleNamespace(build_id="cd" * 20)
+    monkeypatch.setattr(HeldMachine, "kernels", {"as-found": other})
+    with pytest.raises(
+        BadInput, match=f"arm as-found was measured as build-id .* and runs as {other.build_id}"
+    ):
+        run_plan(run, study, HERE)
+    assert run.provenance.read_text() == said
+
+
+def test_a_run_of_this_machine_does_not_go_on_on_one_with_another_processor(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    """As where two machines share the folder of runs, and run the same kernel."""
+    study = load_study("inode-claim", SMALL)
+    run_plan(run, study, HERE)
+    here = target_module.host()
+    monkeypatch.setattr(target_module, "host", lambda: {**here, "cpu_model": "another"})
+    with pytest.raises(
+        BadInput, match=r"step 001-aa0-as-found-1cpu of .* and here is \d+ x another: continue"
+    ):
+        run_plan(run, study, HERE)
 
 
 def test_a_second_controller_of_one_run_leaves_the_folder_of_the_firsts_load(run: Run):
@@ -202,6 +234,26 @@ def test_detect_asks_for_as_many_iterations_as_the_noise_needs(
     planned = detection(pd.DataFrame(rows), load_study("inode-claim"), 5)
     assert told.status == 2 and sentence == planned.says() and f"{planned.iterations} iterations" in sentence
     assert refused == f"lockscale: inode-claim qemu {{'seed': 2, 'iterations': {planned.iterations}}}"
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_detect_looks_for_earlier_runs_at_the_points_of_the_target(
+    monkeypatch: pytest.MonkeyPatch, short: bool
+):
+    """A run in virtual time keeps its own points as the study's guests."""
+    asked = []
+
+    def earlier(study, target):
+        asked.append(study.parameters.guests)
+        return rates(1, 3, noise=0.01)
+
+    monkeypatch.setattr(pipeline, "earlier_rows", earlier)
+    for name in ("manycore", "qemu"):
+        iterations_to_detect("inode-claim", name, {}, "5%", short=short)
+    kept = [
+        pipeline.study_on(load_target(name), "inode-claim", {}, short=short) for name in ("manycore", "qemu")
+    ]
+    assert asked == [study.parameters.guests for study in kept] and asked[0] != asked[1]
 
 
 def test_a_time_is_said_as_a_person_says_it():

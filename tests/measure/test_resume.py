@@ -19,6 +19,7 @@ def run(tmp_path: Path) -> Run:
     run.folder.mkdir()
     for name in ("study.json", "pipeline.lock"):
         (run.folder / name).touch()
+    run.tables.mkdir()  # of a study with a table of its own
     return run
 
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_json
 from lockscale.journal import drop_torn_line, line_of, read_lines
+from lockscale.machines.qemu_backport import Qemu
+from lockscale.machines.virtual_time import VirtualTime
+from lockscale.measure import target, target_qemu
 from lockscale.measure.plan import Step
 from lockscale.measure.resume import (
     Journal,
@@ -20,7 +24,9 @@ from lockscale.measure.resume import (
     to_resume,
 )
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_run
+from lockscale.measure.run_folder import Run, curated_run, run_by_hand
+from lockscale.measure.target_manycore import HeldManycore
+from lockscale.measure.target_qemu import HeldQemu
 from lockscale.study.file import load_study, load_target
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "operations_per_point": 40, "iterations": 2}
@@ -101,6 +107,68 @@ def test_a_machine_may_be_given_more_time_to_boot_and_an_old_run_does_not_know_a
     refuse_other_target(described(journal, boot_timeout_s=1, gone=2), journal, here)
     write_json(Run(journal.path.parent).provenance, {"origin": "virtual", "kernels": {}})
     refuse_other_target(Run(journal.path.parent), journal, here)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_machine_that_became_another_one_between_two_sessions_is_refused(journal: Journal, at: int):
+    """QEMU, its plugin or the processor of a run that was interrupted: no target's file says of them."""
+    begun = {"QEMU": "10.0.2", "the plugin": "manycore.so-ab"}
+    changed(journal, at, lambda entry: entry.update(machine=begun))
+    again = open_journal(Run(journal.path.parent), STUDY)
+    again.go_on_with(begun)
+    again.go_on_with({**begun, "further": "what an older lockscale did not say"})
+    for what, now in (("QEMU", "10.1.0"), ("the plugin", "manycore.so-cd")):
+        with pytest.raises(
+            BadInput, match=rf"{STEPS[at].name} of .* with {what} {begun[what]}, and here is {now}:"
+        ):
+            again.go_on_with({**begun, what: now})
+
+
+def test_each_step_says_what_it_was_done_on(journal: Journal):
+    journal.go_on_with({"QEMU": "10.0.2"})
+    journal.add(Step(4, "ab", 4, 4, "a", 1, (1,)), rows=[ROW], as_found={}, wall_s=1.0)
+    with pytest.raises(BadInput, match=r"step 004-ab4-a-1cpu of .* and here is 10\.1\.0"):
+        open_journal(Run(journal.path.parent), STUDY).go_on_with({"QEMU": "10.1.0"})
+
+
+def test_what_a_guest_is_known_by_says_qemu_and_in_virtual_time_the_plugin(monkeypatch: pytest.MonkeyPatch):
+    many, plain = object.__new__(HeldManycore), object.__new__(HeldQemu)
+    qemu = Qemu(Path("qemu"), "10.0.2")
+    many.machine = VirtualTime(qemu, Path("bin/manycore.so-ab"), {}, {})
+    assert many.machine_facts() == {"QEMU": "10.0.2", "the plugin": "manycore.so-ab"}
+    monkeypatch.setattr(target_qemu, "need", lambda _: "qemu")
+    monkeypatch.setattr(target_qemu, "version_of", lambda _: "10.0.3")
+    monkeypatch.setattr(target, "host", lambda: {"cpus": 2, "cpu_model": "EPYC"})
+    assert plain.machine_facts() == {"QEMU": "10.0.3", "the processor": "2 x EPYC"}
+
+
+def test_rates_of_two_tools_or_of_two_versions_of_one_are_not_in_one_run(journal: Journal):
+    """As mdtest has them that was installed, or updated, while the run was interrupted."""
+    rate = {**ROW, "metric": "rate", "test": "create", "tool": "fsload", "tool_version": "0.2.0"}
+    first, *_ = journal.entries.values()
+    first["rows"] = [rate]
+    step = Step(4, "ab", 4, 4, "a", 1, (1,))
+    for other in ({"tool": "mdtest"}, {"tool_version": "0.3.0"}):
+        with pytest.raises(
+            BadInput, match=r"the rates of create in .* are by fsload 0\.2\.0, and the target has"
+        ):
+            journal.add(step, rows=[rate | other])
+    assert journal.left([step]) == [step] and len(journal.path.read_text().splitlines()) == len(STEPS)
+    profiled = rate | {"tool": "mdtest", "profiled": True}
+    journal.add(step, rows=[rate, profiled, rate | {"test": "remove", "tool": "mdtest"}])
+
+
+def test_where_notebooks_by_hand_write_a_person_is_told_what_to_remove(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+):
+    """There is no other run to start: the notebook always writes there."""
+    monkeypatch.setattr(paths, "RUNS", journal.path.parents[1])
+    by_hand = run_by_hand(STUDY.name)
+    journal.path.parent.rename(by_hand.folder)
+    with pytest.raises(
+        BadInput, match=f"parameters: remove {by_hand.folder}, which notebooks by hand write to"
+    ):
+        open_journal(by_hand, load_study("inode-claim", {**SMALL, "iterations": 3}))
 
 
 def test_steps_that_are_done_are_not_left_and_rows_come_in_the_order_of_the_plan(journal: Journal):

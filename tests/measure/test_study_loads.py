@@ -166,8 +166,12 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         def __init__(self, study: Study) -> None:
             self.arms = study.arm_names
+            self.kernels: dict[str, object] = {}
 
         def threads(self) -> dict[int, tuple[int, int]]:
+            return {}
+
+        def machine_facts(self) -> dict[str, str]:
             return {}
 
         def describe(self) -> dict[str, object]:

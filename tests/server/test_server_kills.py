@@ -45,7 +45,7 @@ class OwnKernel(target_ssh.HeldServer):
     def __init__(self, study, target, server, lock, kind):
         self.target, self.server, self.lock = target, server, lock
         self.origin, self.label, self.disk = "qemu", target.name, target_ssh.disk_of(target)
-        self.names = [target.host]
+        self.names, self.host = [target.host], target_ssh.host_facts(server)
 
     def describe(self):
         return HeldTarget.describe(self)

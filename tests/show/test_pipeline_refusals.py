@@ -199,16 +199,19 @@ def test_what_is_no_run_is_not_resumed(name: str, tmp_path: Path, monkeypatch: p
         resume_study(name)
 
 
+@pytest.mark.parametrize("folder", [".", "base", "unpatched"])
 def test_a_measured_run_is_not_resumed_under_another_study_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ):
+    """Nor one of which only the arm that comes before the plan was counted or measured."""
     monkeypatch.setattr(paths, "RUNS", tmp_path)
     run = Run(tmp_path / "inode-claim-20260101T000000Z")
     keep_study(run, load_study("inode-claim"), "qemu")
     said = json.loads((run.folder / "study.json").read_text())
     said["calls_without_retry"]["value"] = 5.0
     (run.folder / "study.json").write_text(json.dumps(said))
-    run.journal.write_text("{}\n")
+    (run.folder / folder).mkdir(exist_ok=True)
+    (run.folder / folder / "journal.jsonl").write_text("{}\n")
     with pytest.raises(BadInput, match="was changed after run"):
         resume_study(run.id)
 

@@ -34,11 +34,15 @@ DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_cache
 
 @dataclass
 class MeasuredBoot:
-    """What one boot gave: readings, the raw text of every tool, the file system as it was found."""
+    """What one boot gave: readings, the raw text of every tool, the file system as it was found.
+
+    versions: of each load generator, by its name, which `tool` is the study's own one of.
+    """
 
     build_id: str
     tool: str
     tool_version: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
     file_system: FileSystem | None = None
     readings: list[Reading] = field(default_factory=list)
     raw: dict[str, str] = field(default_factory=dict)
@@ -140,6 +144,7 @@ def _one_load(booted: Booted, point: Point, session: MeasuredBoot, raw: str) -> 
     said = done[1 + len(reads)].stdout
     session.raw[raw] = said
     parsed = point.load.parse(said)
+    session.versions[point.load.tool] = parsed.version
     if not any((row.test, row.metric) == (point.load.operation, "rate") for row in parsed.rows):
         raise RunFailed(
             f"{point.load.tool} printed no rate of {point.load.operation} at {point.processes} processes "

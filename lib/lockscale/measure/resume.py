@@ -9,7 +9,7 @@ again (show/pipeline.py), and run.py carries out the steps that are left().
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -18,6 +18,7 @@ from typing import Any
 
 import pydantic
 
+from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, InUse, RunFailed
 from lockscale.files import is_locked, sha256_of_json
 from lockscale.journal import add_line, drop_torn_line, read_lines
@@ -30,6 +31,7 @@ from lockscale.measure.run_folder import (
     list_runs,
     read_provenance,
     read_study_file,
+    run_by_hand,
 )
 from lockscale.study.file import Study, Target, load_study
 from lockscale.study.tables import changed_tables
@@ -45,23 +47,56 @@ class _Line(pydantic.BaseModel):
     step: str
     study_sha256: str
     rows: list[Row]
+    machine: dict[str, str] = {}
     as_found: dict[str, Any] = {}
     wall_s: float = 0.0
 
 
 @dataclass
 class Journal:
-    """Step -> what it gave: `rows`, `as_found`, `wall_s` and `study_sha256`."""
+    """Step -> what it gave: `rows`, `as_found`, `wall_s`, `study_sha256` and the `machine` it was done on."""
 
     path: Path
     study_sha256: str
     entries: dict[str, Entry] = field(default_factory=dict)
+    machine: dict[str, str] = field(default_factory=dict)
 
-    def add(self, step: Step, **said: Any) -> None:
-        """The step is done: its line is whole on disk, or BadInput and it is not there at all."""
-        entry = {"step": step.name, "study_sha256": self.study_sha256, **said}
+    def go_on_with(self, machine: Mapping[str, str]) -> None:
+        """Further steps are done on `machine`, by what it is known by (HeldTarget.machine_facts).
+
+        Raises BadInput where a step was done on another. What only one of the two says is not compared: a
+        line of an older lockscale says nothing.
+        """
+        for name, entry in self.entries.items():
+            then = entry.get("machine", {})
+            for what in sorted(then.keys() & machine.keys()):
+                if then[what] != machine[what]:
+                    raise BadInput(
+                        f"step {name} of {self.path.parent} was measured with {what} {then[what]}, and here "
+                        f"is {machine[what]}: continue with the first one, or start a new run"
+                    )
+        self.machine = dict(machine)
+
+    def add(self, step: Step, *, rows: Sequence[Mapping[str, Any]], **said: Any) -> None:
+        """The step is done: its line is whole on disk, or BadInput and it is not there at all.
+
+        BadInput also where another tool, or version of it, gave rates of the same test before.
+        """
+        self._refuse_other_tool(rows)
+        known = {"step": step.name, "study_sha256": self.study_sha256, "machine": self.machine}
+        entry = {**known, "rows": rows, **said}
         add_line(self.path, entry)
         self.entries[step.name] = entry
+
+    def _refuse_other_tool(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for entry in list(self.entries.values())[:1]:  # each later one was compared with it
+            then = _tools(entry["rows"])
+            for test, tool in _tools(rows).items():
+                if then.get(test, tool) != tool:
+                    raise BadInput(
+                        f"the rates of {test} in {self.path.parent} are by {then[test]}, and the target has "
+                        f"{tool} now: put the first one back, or start a new run"
+                    )
 
     def left(self, steps: Iterable[Step]) -> list[Step]:
         return [step for step in steps if step.name not in self.entries]
@@ -71,15 +106,23 @@ class Journal:
         return [Row(**row) for step in steps for row in self.entries[step.name]["rows"]]
 
 
+def _tools(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """By test: which tool gave its rates, and the version of it."""
+    rates = (row for row in rows if row["metric"] == "rate" and not row["profiled"])
+    return {row["test"]: f"{row['tool']} {row['tool_version']}" for row in rates}
+
+
 def open_journal(run: Run, study: Study) -> Journal:
     """What the run has done already. A last line cut by a crash is dropped: that step is done again.
 
     Raises BadInput where the run was begun with other parameters, or a step is there twice.
     """
+    by_hand = run == run_by_hand(study.name)
     wanted = sha256_of_json(study.model_dump(mode="json"))
     entries = read_entries(run.journal)
     if any(entry["study_sha256"] != wanted for entry in entries):
-        raise BadInput(f"run {run.id} was started with other parameters: start a new run")
+        anew = f"remove {run.folder}, which notebooks by hand write to" if by_hand else "start a new run"
+        raise BadInput(f"run {_name(run)} was started with other parameters: {anew}")
     if twice := [name for name, count in Counter(entry["step"] for entry in entries).items() if count > 1]:
         raise BadInput(f"{run.journal} has step {twice[0]} twice: delete the wrong line, or start a new run")
     drop_torn_line(run.journal)
@@ -130,6 +173,12 @@ def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:
                 )
 
 
+def _name(run: Run) -> str:
+    """As find_run() takes it; of a folder in a run, such as `observed`, that of the run before it."""
+    parent = run.folder.parent
+    return f"{parent.name}/{run.id}" if parent.parent == paths.RUNS else run.id
+
+
 NOT_OF_A_RATE = {"name", "boot", "boot_timeout_s"}
 """What a target's file may say otherwise: what a kernel is built as, refuse_other_build() sees."""
 
@@ -142,7 +191,7 @@ def refuse_other_target(run: Run, journal: Journal, target: Target) -> None:
     for name in sorted(begun.keys() & now.keys() - NOT_OF_A_RATE):
         if begun[name] != now[name]:
             raise BadInput(
-                f"the file of target {target.name} was changed after run {run.id} was started ({name}): "
+                f"the file of target {target.name} was changed after run {_name(run)} was started ({name}): "
                 "restore it, or start a new run"
             )
 
@@ -160,7 +209,8 @@ def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
 def to_resume(name: str) -> tuple[Run, dict[str, Any]]:
     """The run that a person names, and what its study.json says it was begun with.
 
-    Raises BadInput for a curated one, and where a step is done and the study or its own table changed.
+    Raises BadInput for a curated one, and where a step is done (before the plan's own, too: of the arm that
+    is measured or counted first) and the study or its own table changed.
     """
     run = find_run(name)
     if is_curated(run):
@@ -169,14 +219,15 @@ def to_resume(name: str) -> tuple[Run, dict[str, Any]]:
         )
     begun = read_study_file(run.folder)
     study = load_study(begun["name"], begun["parameters"])
-    if run.journal.is_file() and {**study.model_dump(mode="json"), "target": begun["target"]} != begun:
+    has_measured = run.journal.is_file() or any(run.folder.glob(f"*/{run.journal.name}"))
+    if has_measured and {**study.model_dump(mode="json"), "target": begun["target"]} != begun:
         raise BadInput(f"study {study.name} was changed after run {run.id} was started: start a new run")
-    if run.journal.is_file() and (changed := changed_tables(study, run.tables)):
+    if has_measured and (changed := changed_tables(study, run.tables)):
         raise BadInput(f"run {run.id} was started with another {changed[0]}: start a new run, or restore it")
     return run, begun
 
 
-BEFORE_ANY_WORK = {"study.json", "lock", "pipeline.lock"}
+BEFORE_ANY_WORK = {"study.json", "tables", "lock", "pipeline.lock"}
 
 
 @contextmanager

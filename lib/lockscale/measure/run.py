@@ -111,6 +111,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         with hold_target(run, study, target) as held:
             steps = plan(study, held.arms)
             refuse_other(journal, steps, held.label)
+            _refuse_other_machine(journal, held)
             found = {name: entry["as_found"] for name, entry in journal.entries.items()}
             said = provenance.begin(run, study, target, held, found)
             _measure_steps(
@@ -118,6 +119,13 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
             )
         write_rows(run.rows, journal.rows(steps))
     return run.rows
+
+
+def _refuse_other_machine(journal: Journal, held: HeldTarget) -> None:
+    """Before provenance says anew what the rows are of, also where no step is left."""
+    journal.go_on_with(held.machine_facts())
+    for arm, kernel in held.kernels.items():
+        refuse_other_build(journal, arm, kernel.build_id)
 
 
 @dataclass(frozen=True)
@@ -205,6 +213,7 @@ def measure_apart(
         refuse_other_target(into, journal, target)
         with hold_target(run, study.model_copy(update={"arms": arms}), target, kind) as held:
             refuse_other(journal, steps, held.label)
+            _refuse_other_machine(journal, held)
             said = {"run": run.id, "origin": held.origin, "target": target.public(), **held.describe()}
             write_json(into.provenance, said)
             work = Work(run, study, held, journal)
@@ -246,7 +255,7 @@ def rows_of(work: Work, step: Step, done: Done[MeasuredBoot]) -> list[Row]:
     """Each reading of one boot, with what all rows of it have in common."""
     boot = done.given
     common, release = work.fields_of(step, done.booted, done.started_utc), done.booted.release
-    versions = {boot.tool: boot.tool_version}
     return [
-        Row(**common, **asdict(one), tool_version=versions.get(one.tool, release)) for one in boot.readings
+        Row(**common, **asdict(one), tool_version=boot.versions.get(one.tool, release))
+        for one in boot.readings
     ]

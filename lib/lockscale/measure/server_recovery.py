@@ -20,6 +20,7 @@ from lockscale.machines.server_boot import go_home
 from lockscale.machines.server_lock import RETAKE_S, SILENT_S, HeldByOther, ServerLock
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import SshHost
+from lockscale.measure.rows import Origin
 from lockscale.measure.target import holder_of, read_holder
 from lockscale.study.file import SshTarget
 
@@ -72,8 +73,7 @@ def refuse_if_taken(target: SshTarget) -> Iterator[None]:
 
 def refuse_other_kind(target: SshTarget, machine: Machine) -> None:
     """Rows of a virtual machine never pass as hardware's. Raises BadInput where the file says otherwise."""
-    asked = machine.run(["systemd-detect-virt", "--vm"])
-    said = asked.stdout.strip()
+    said = _hypervisor(machine)
     if not said:
         return  # no systemd to ask: the file's word stands
     if (said != "none") != target.virtual:
@@ -84,7 +84,19 @@ def refuse_other_kind(target: SshTarget, machine: Machine) -> None:
 
 def is_emulated(machine: Machine) -> bool:
     """Whether its processors are an emulator's threads (TCG), for which kernel text is patched with care."""
-    return machine.run(["systemd-detect-virt", "--vm"]).stdout.strip() == "qemu"
+    return _hypervisor(machine) == "qemu"
+
+
+def origin_of(target: SshTarget, machine: Machine) -> Origin:
+    """What its rows say: a virtual machine that systemd does not know as QEMU's is told as any other one."""
+    if not target.virtual:
+        return "hardware"
+    return "qemu" if _hypervisor(machine) in ("qemu", "kvm") else "vm"
+
+
+def _hypervisor(machine: Machine) -> str:
+    """As systemd calls it, `none` on hardware; nothing where there is no systemd to ask."""
+    return machine.run(["systemd-detect-virt", "--vm"]).stdout.strip()
 
 
 def host_facts(machine: Machine) -> dict[str, Any]:

@@ -49,6 +49,12 @@ def host() -> dict[str, Any]:
     }
 
 
+def processors() -> dict[str, str]:
+    """This machine's, for machine_facts() of a target whose numbers depend on them."""
+    here = host()
+    return {"the processor": f"{here['cpus']} x {here['cpu_model']}"}
+
+
 def _cpu_model() -> str | None:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -152,6 +158,10 @@ class HeldTarget(ABC):
 
     def threads(self) -> Times:
         """Of guests in virtual time, whose every processor is one of this machine's; else none."""
+        return {}
+
+    def machine_facts(self) -> dict[str, str]:
+        """What the machine is known by beside the target's file: what -> which, the same for all of a run."""
         return {}
 
     def describe(self) -> dict[str, Any]:

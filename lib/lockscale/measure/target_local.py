@@ -19,7 +19,7 @@ from lockscale.machines.machine import NOTES, LocalMachine
 from lockscale.measure.load import choose_load
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, processors, refuse_too_large
 from lockscale.programs import find
 from lockscale.scratch import ScratchFolder
 from lockscale.study.file import LocalTarget, Study
@@ -48,6 +48,9 @@ class HeldMachine(HeldTarget):
         self.label = target.name
         self.origin: Origin = "vm" if _is_virtual() else "hardware"
         self.home = target.room or run.folder
+
+    def machine_facts(self) -> dict[str, str]:
+        return processors()
 
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:

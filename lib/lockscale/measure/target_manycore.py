@@ -94,6 +94,9 @@ class HeldManycore(HeldTarget):
     def _guest(self, arm: str, cpus: int) -> Guest:
         return guest_in_virtual_time(self.target, self.kernels[arm].image, cpus, self.machine)
 
+    def machine_facts(self) -> dict[str, str]:
+        return {"QEMU": self.machine.qemu.version, "the plugin": self.machine.library.name}
+
     def describe(self) -> dict[str, Any]:
         line = qemu_line(self._guest(self.arms[0], self.target.most_cpus))
         return {**super().describe(), "qemu_line": line, "qemu_version": self.machine.qemu.version}

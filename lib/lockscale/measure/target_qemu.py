@@ -15,10 +15,12 @@ from lockscale.machines.guest_disks import Scratch
 from lockscale.machines.kvm_trial import choose_accel
 from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
+from lockscale.machines.qemu_backport import version_of
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, processors, refuse_too_large
+from lockscale.programs import need
 from lockscale.scratch import scratch_folder
 from lockscale.study.file import QemuTarget, Study, Target, guest_target
 from lockscale.study.target_file import with_disk
@@ -83,6 +85,11 @@ def fresh_disk(disk: Scratch) -> Iterator[NamedDisk]:
         disk.image.unlink(missing_ok=True)
 
 
+def guest_facts() -> dict[str, str]:
+    """machine_facts() of a guest in real time, whose CPUs are threads on this machine's processors."""
+    return {"QEMU": str(version_of(Path(need("qemu-system-x86_64")))), **processors()}
+
+
 EXAMPLE_CPUS = 4
 
 
@@ -108,6 +115,9 @@ class HeldQemu(HeldTarget):
 
     def _guest(self, arm: str, cpus: int, accel: str) -> Guest:
         return guest_of(self.target, self.kernels[arm], cpus, accel, self.disk)
+
+    def machine_facts(self) -> dict[str, str]:
+        return guest_facts()
 
     def describe(self) -> dict[str, Any]:
         line = qemu_line(self._guest(self.arms[0], EXAMPLE_CPUS, self.accel))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Target kind ssh: a server rebooted into each arm once; what it lacks, its disk's token, its kernels."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from lockscale.measure.server_recovery import (
     is_emulated,
     machine_of,
     on_own_kernel,
+    origin_of,
     refuse_other_kind,
     server_lock,
 )
@@ -111,7 +113,7 @@ class HeldServer(HeldTarget):
         self, study: Study, target: SshTarget, server: SshMachine, lock: ServerLock, kind: str
     ) -> None:
         self.target, self.server, self.lock = target, server, lock
-        self.origin = "qemu" if target.virtual else "hardware"
+        self.origin = origin_of(target, server)
         self.label, self.disk, self.guard = target.name, disk_of(target), guard_of(target)
         most, has = max(guest.cpus for guest in study.parameters.guests), len(online(server))
         if most > has:
@@ -126,6 +128,12 @@ class HeldServer(HeldTarget):
         self.recipe = recipe_of(server, target, source, kind, study.name)
         self.kernels = build_each(study, self.recipe.build)
         install(server, self.kernels.values())
+
+    def machine_facts(self) -> dict[str, str]:
+        """Nothing that says which server it is to whoever does not have it."""
+        serial = hashlib.sha256(self.disk.serial.encode()).hexdigest()[:16]
+        processors = f"{self.host['cpus']} x {self.host['cpu_model']}"
+        return {"the disk of serial number sha256": serial, "the processor": processors}
 
     def describe(self) -> dict[str, Any]:
         said = {"host": self.host, "server": self.told}

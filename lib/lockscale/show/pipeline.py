@@ -117,15 +117,20 @@ def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
             raise KeyboardInterrupt from None
 
 
-def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percent: str) -> Detection:
+def iterations_to_detect(
+    name: str, target: str, changes: dict[str, Any], percent: str, *, short: bool = False
+) -> Detection:
     """How many iterations find a change of `percent` on `target`, from its earlier rows of the study.
+
+    At the points that run_study() would measure there.
 
     Raises BadInput where no 1000 do, the iterations are given besides, or the target compares no arms.
     """
     if "iterations" in changes:
         raise BadInput("--detect sets the number of iterations: leave out -p iterations")
-    wanted, study = parse_percent(percent), load_study(name, changes)
-    if isinstance(load_target(target), LocalTarget):
+    wanted, where = parse_percent(percent), load_target(target)
+    study = study_on(where, name, changes, short=short)
+    if isinstance(where, LocalTarget):
         raise BadInput(
             f"target {target} measures only the running kernel, so there is no comparison for --detect to "
             f"plan: give -p iterations, or a target that boots the arms"

@@ -207,7 +207,7 @@ class ServerBoot(Strict):
 
 
 class SshTarget(_AnyTarget):
-    """A server. `virtual`: it is a virtual machine, so its rows are of origin qemu, not hardware."""
+    """A server. `virtual`: it is a virtual machine, so its rows are of origin qemu or vm, not hardware."""
 
     kind: Literal["ssh"]
     disposable: pydantic.StrictBool
