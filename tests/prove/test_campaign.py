@@ -7,11 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
 from lockscale.prove import campaign as module
-from lockscale.prove.campaign import Counted, campaign
+from lockscale.prove.campaign import Counted, campaign, refuse_fewer
 from lockscale.prove.kept_rows import read_rows
 from lockscale.study.file import load_study, load_target
 
@@ -22,7 +23,7 @@ class Guests:
     """Guests that count by their number, so that a boot tells itself from every other; `at` breaks off."""
 
     def __init__(self) -> None:
-        self.boots, self.at, self.build = 0, 0, "a"
+        self.boots, self.at, self.build, self.qemu = 0, 0, "a", "7.2"
 
     def build_kernel(self, series: Any, kind: str) -> SimpleNamespace:
         return SimpleNamespace(build_id=f"{self.build}-{series.arm}-{kind}")
@@ -44,6 +45,7 @@ def guests(monkeypatch: pytest.MonkeyPatch) -> Guests:
     monkeypatch.setattr(module, "build", found.build_kernel)
     monkeypatch.setattr(module, "booted_guest", found.booted)
     monkeypatch.setattr(module, "count_points", found.count)
+    monkeypatch.setattr(module, "guest_facts", lambda: {"QEMU": found.qemu})
     return found
 
 
@@ -70,12 +72,35 @@ def test_what_is_whole_is_read_and_more_iterations_are_added(guests: Guests, tmp
     assert counts(tmp_path, iterations=3)[:4] == whole and guests.boots == 6
 
 
+def test_fewer_iterations_than_there_are_boots_are_refused_as_the_others_would_be_lost(
+    guests: Guests, tmp_path: Path
+):
+    refuse_fewer(tmp_path, "inode-claim", 2)  # nothing is there
+    counts(tmp_path, iterations=3)
+    refuse_fewer(tmp_path, "inode-claim", 3)
+    with pytest.raises(BadInput, match="has 3 boots of each arm of inode-claim: give --iterations 3 or more"):
+        refuse_fewer(tmp_path, "inode-claim", 2)
+
+
 def test_another_kernel_or_another_load_is_counted_anew(guests: Guests, tmp_path: Path):
     first = counts(tmp_path)
     guests.build = "b"
     assert not set(counts(tmp_path)) & set(first)
     more = STUDY.check.model_copy(update={"items_per_process": STUDY.check.items_per_process + 1})
     assert not set(counts(tmp_path, STUDY.model_copy(update={"check": more}))) & {*first, *range(7, 13)}
+
+
+def test_counts_of_two_qemus_are_not_compared_and_older_ones_do_not_say_theirs(
+    guests: Guests, tmp_path: Path
+):
+    first = counts(tmp_path)
+    guests.qemu = "10.0"
+    again = counts(tmp_path)
+    assert not set(again) & set(first) and kept_values(tmp_path) == again
+    path = tmp_path / "counts-inode-claim.csv"
+    pd.read_csv(path).drop(columns="machine").to_csv(path, index=False)
+    guests.qemu = "10.1"
+    assert counts(tmp_path) == again
 
 
 def test_where_one_arm_is_another_kernel_the_counts_of_the_other_stay(

@@ -21,6 +21,7 @@ from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.prove import check as check_module
 from lockscale.prove.campaign import Counted
 from lockscale.prove.check import CheckedArm, check
+from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.prove.series_checks import CheckResult
 from lockscale.study.file import Study, load_target
 from small_study import write_study
@@ -303,6 +304,18 @@ def test_a_check_goes_on_with_the_counts_of_an_earlier_one(bench: Bench, monkeyp
     )
     check(None, boot=True, resume=earlier.name)
     assert set(seen) == {earlier} and list(paths.RUNS.iterdir()) == [earlier]
+
+
+def test_fewer_boots_than_were_counted_are_refused_before_anything_is_built(bench: Bench):
+    earlier = paths.RUNS / "patches-check-20261125T000000Z"
+    counted = [Counted("t", "ours", "", n, 8, 4, "trace:x", 1, "b1d") for n in range(1, 6)]
+    write_rows(earlier / "counts-t.csv", counted, Counted)
+    with pytest.raises(
+        BadInput, match="has 5 boots of each arm of t: give --iterations 5 or more, or leave out"
+    ):
+        check(None, boot=True, iterations=4, resume=earlier.name)
+    assert bench.counted == [] and len(read_rows(earlier / "counts-t.csv", Counted)) == 5
+    check("s", boot=True, iterations=4, resume=earlier.name)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,17 @@
 """The counts of a check: every arm booted several times in turn; a check that was broken off can go on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure.count_calls import count_points, sources_of
 from lockscale.measure.load import check_load
 from lockscale.measure.plan import in_turn
-from lockscale.measure.target_qemu import booted_guest
+from lockscale.measure.target_qemu import booted_guest, guest_facts
 from lockscale.progress import progress
 from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.study.file import Study, Target
@@ -22,7 +23,8 @@ from lockscale.study.target_file import with_disk
 class Counted:
     """One count of one load: `origin` says what it was counted on. Never a rate.
 
-    protocol: a hash of what was done in that boot: load, mkfs, mount options, sources, machine.
+    protocol: a hash of what was done in that boot: load, mkfs, mount options, sources, the target's file.
+    machine: which QEMU on which processors; empty in counts that are older than this column.
     """
 
     study: str
@@ -36,6 +38,7 @@ class Counted:
     build_id: str
     protocol: str = ""
     origin: str = "qemu"
+    machine: str = ""
 
     @property
     def boot(self) -> tuple[str, int, str, str]:
@@ -54,8 +57,8 @@ def campaign(
 ) -> list[Counted]:
     """Boot every arm `iterations` times; `folder`/counts-<study>.csv grows with each boot.
 
-    A boot that is in that file already, of the same build and with the same protocol, is not repeated. What
-    it has of other arms stays.
+    A boot that is in that file already, of the same build, with the same protocol and on the same machine, is
+    not repeated. What it has of other arms stays.
     """
     series = {arm: study.series_of(arm) for arm in arms}
     for one in series.values():
@@ -65,11 +68,13 @@ def campaign(
         for done, (arm, one) in enumerate(series.items(), start=1):
             kernels[arm] = build(one, kind=kind)
             shown.update(done, arm)
-    path = folder / f"counts-{study.name}.csv"
+    path = _counts(folder, study.name)
     protocols = {arm: _protocol(study, arm, target) for arm in arms}
     boots = [(arm, n, kernels[arm].build_id, protocols[arm]) for n, arm in in_turn(arms, iterations)]
     there, found = read_rows(path, Counted), list[Counted]()
-    kept, others = [one for one in there if one.boot in boots], [one for one in there if one.arm not in arms]
+    machine = ", ".join(f"{what} {which}" for what, which in guest_facts().items())
+    kept = [one for one in there if one.boot in boots and one.machine in ("", machine)]
+    others = [one for one in there if one.arm not in arms]
     with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
         for done, boot in enumerate(boots):
             arm, iteration, *_ = boot
@@ -77,10 +82,25 @@ def campaign(
             if known := [one for one in kept if one.boot == boot]:
                 found += known
             else:
-                found += _counted(study, arm, iteration, kernels[arm], target, protocols[arm])
+                counted = _counted(study, arm, iteration, kernels[arm], target, protocols[arm])
+                found += [replace(one, machine=machine) for one in counted]
                 write_rows(path, [*found, *(one for one in kept if one not in found), *others], Counted)
         shown.update(len(boots))
     return found
+
+
+def refuse_fewer(folder: Path, study: str, iterations: int) -> None:
+    """Raises BadInput where `folder` has more boots of an arm: campaign() would drop those beyond."""
+    there = read_rows(_counts(folder, study), Counted)
+    if (most := max((one.iteration for one in there), default=0)) > iterations:
+        raise BadInput(
+            f"{folder.name} has {most} boots of each arm of {study}: give --iterations {most} or more, or "
+            "leave out --resume"
+        )
+
+
+def _counts(folder: Path, study: str) -> Path:
+    return folder / f"counts-{study}.csv"
 
 
 def _protocol(study: Study, arm: str, target: Target) -> str:

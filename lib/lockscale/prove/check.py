@@ -30,7 +30,7 @@ from lockscale.measure.run_folder import folder_to_resume, new_run
 from lockscale.measure.target_manycore import guest_on
 from lockscale.measure.target_qemu import booted_guest, scratch_in
 from lockscale.progress import progress
-from lockscale.prove.campaign import arms_to_count, campaign
+from lockscale.prove.campaign import arms_to_count, campaign, refuse_fewer
 from lockscale.prove.counters import CounterEntry, counters_of
 from lockscale.prove.series_checks import (
     CheckResult,
@@ -161,6 +161,9 @@ def check(
     whole = {study for study, _ in names if which in (None, study)}
     found |= {f"{one.study}/{one.arm}": one for one in _without_series(whole)}
     folder = folder_to_resume(resume, RUN) if resume else None
+    if folder:
+        for study in dict.fromkeys(study for study, _ in names):
+            refuse_fewer(folder, study, iterations)
     refuse_bad_surroundings(build=build, boot=boot)
     chosen = list(_readable(found.values()))
     steps: list[tuple[str, Callable[[Series], CheckResult]]] = [("applies", applies), ("differs", differs)]
