@@ -14,7 +14,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import cached_kernels, newest
 from lockscale.kernels.source import find_source, to_fetch
-from lockscale.machines.machine import Machine, assert_runs, must, must_all
+from lockscale.machines.machine import LocalMachine, Machine, assert_runs, must, must_all
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.qemu_backport import STILL, WANTED, can_fetch, known_qemu
 from lockscale.machines.server_facts import Check, needs, not_reached
@@ -24,7 +24,7 @@ from lockscale.measure.target_manycore import guest_on
 from lockscale.measure.tools_on_target import Found, detect
 from lockscale.programs import packages
 from lockscale.progress import progress
-from lockscale.study.file import SshTarget, Target, load_target
+from lockscale.study.file import LocalTarget, SshTarget, Target, load_target
 from lockscale.tools import fsload, lock_events
 from lockscale.tools.registry import TARGET_TOOLS
 
@@ -112,7 +112,15 @@ def _kernels() -> Iterator[Check]:
 
 def checks_of(target: Target, tools: list[Found]) -> Iterator[Check]:
     """A target's lines; `tools` gets what is found there."""
-    return _server(target, tools) if isinstance(target, SshTarget) else _target(target, tools)
+    if isinstance(target, SshTarget):
+        return _server(target, tools)
+    return _here(tools) if isinstance(target, LocalTarget) else _target(target, tools)
+
+
+def _here(tools: list[Found]) -> Iterator[Check]:
+    """Ask this machine for its tools: a local target boots nothing."""
+    tools += detect(LocalMachine(), TARGET_TOOLS, os.environ)
+    yield from map(_tool, tools)
 
 
 def _server(target: SshTarget, tools: list[Found]) -> Iterator[Check]:
@@ -134,8 +142,8 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
     if not kernels:
         return
     kernel = newest(kernels)
-    guest = guest_on(target, kernel, LOAD_CPUS)
     try:
+        guest = guest_on(target, kernel, LOAD_CPUS)
         with QemuMachine(guest) as machine:
             yield Check(f"{target.name} boots", True, guest.accel)
             yield Check("uname and build-id", True, assert_runs(machine, kernel))
@@ -144,7 +152,7 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
             yield from map(_tool, tools)
             must(machine, ["mkdir", "-p", MOUNT_POINT])
             yield _queueing(machine, choose_load(machine, "fsload", MOUNT_POINT))
-    except RunFailed as error:
+    except (BadInput, RunFailed) as error:  # the lines above say what is missing, and are not lost
         yield Check(f"{target.name} boots", False, "no", str(error))
 
 

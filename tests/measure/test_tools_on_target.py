@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from answers import ALL, Answers, found, installed
 from lockscale import doctor, tools
+from lockscale.errors import BadInput
 from lockscale.machines.machine import Completed
 from lockscale.measure.tools_on_target import ANSWER_S
 from lockscale.tools import fsload
@@ -200,6 +201,35 @@ class Booted(Answers):
             self.calls += 1
             return Completed(argv, 0, f"lock_slowpath:{self.calls}\n", "")
         return super().answer(argv)
+
+
+def test_the_doctor_asks_this_machine_for_its_tools_and_boots_nothing(monkeypatch: pytest.MonkeyPatch):
+    """`study show` of a run of a local target begins with this command."""
+    monkeypatch.setattr(doctor, "_source", list)  # it reads the whole source
+    monkeypatch.setattr(
+        doctor, "cached_kernels", lambda _: [SimpleNamespace(release="6.12", spin_lock="queued")]
+    )
+    monkeypatch.setattr(doctor, "QemuMachine", None)
+    said = doctor.doctor("local")
+    assert {tool["name"] for tool in said["tools"]} == {tool.name for tool in TARGET_TOOLS}
+    assert {check["name"] for check in said["checks"]} >= {tool["name"] for tool in said["tools"]}
+
+
+def test_a_guest_that_cannot_be_started_is_one_line_of_the_doctors(monkeypatch: pytest.MonkeyPatch):
+    def refused(*_: object) -> None:
+        raise BadInput("no mirror has QEMU: install it")
+
+    monkeypatch.setattr(doctor, "_source", list)
+    monkeypatch.setattr(
+        doctor, "cached_kernels", lambda _: [SimpleNamespace(release="6.12", spin_lock="queued")]
+    )
+    monkeypatch.setattr(doctor, "newest", lambda kernels: kernels[0])
+    monkeypatch.setattr(doctor, "guest_on", refused)
+    said = doctor.doctor("manycore")
+    assert not said["ok"] and len(said["checks"]) > 5
+    assert said["checks"][-1] == {
+        "name": "manycore boots", "ok": False, "found": "no", "fix": "no mirror has QEMU: install it"
+    }  # fmt: skip
 
 
 def test_the_doctor_lists_the_tools_of_the_target_and_needs_no_optional_one(tmp_path, monkeypatch):
