@@ -65,7 +65,9 @@ def test_the_arms_stand_below_one_another_with_their_origin():
 
 def test_samples_of_the_repeats_are_added(tmp_path):
     run = Run(tmp_path)
-    for step in ("003-ab1-steal-retry-4cpu", "006-ab2-steal-retry-4cpu", "001-aa0-steal-retry-4cpu"):
+    of_another = "004-ab1-no-steal-retry-4cpu", "005-ab1-steal-retry-64cpu"
+    here = "003-ab1-steal-retry-4cpu", "006-ab2-steal-retry-4cpu"
+    for step in (*here, *of_another, "001-aa0-steal-retry-4cpu"):
         (run.raw / step).mkdir(parents=True)
         text = write_folded(Folded("cpu-clock", {("fsload", "ext4_create"): 3}))
         (run.raw / step / "perf_record-8.txt.gz").write_bytes(gzip.compress(text.encode()))

@@ -3,6 +3,7 @@
 
 import gzip
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -95,7 +96,9 @@ def profile(
 
 def folded_stacks(run: Run, arm: str, cpus: int, threads: int) -> Folded | None:
     """Of all repeats together; None where the run was not sampled at this point."""
-    kept = sorted(run.raw.glob(f"*-ab*-{arm}-{cpus}cpu/perf_record-{threads}.txt.gz"))
+    step = re.compile(rf"\d+-ab\d+-{re.escape(arm)}-{cpus}cpu")  # no arm whose name only ends so
+    found = sorted(run.raw.glob(f"*/perf_record-{threads}.txt.gz"))
+    kept = [path for path in found if step.fullmatch(path.parent.name)]
     parts = [read_folded(gzip.decompress(path.read_bytes()).decode()) for path in kept]
     return merge(parts) if parts else None
 
