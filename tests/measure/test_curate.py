@@ -58,6 +58,22 @@ def test_a_run_without_rows_is_not_kept(tmp_path: Path):
         curate(Run(tmp_path))
 
 
+def test_a_run_of_which_only_some_counts_are_done_is_not_kept_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    counts = run.folder / "observed"
+    counts.mkdir()
+    (counts / "journal.jsonl").touch()
+    with pytest.raises(BadInput, match=f"only some steps of observed, .*`lockscale study resume {run.id}`"):
+        curate(run)
+    assert not paths.MEASURED.exists()
+    (counts / "rows.csv").write_text("value\n3\n")
+    (counts / "provenance.json").write_text(f"{{{OF_KERNELS}}}")
+    assert (curate(run) / "observed/rows.csv").read_text() == "value\n3\n"
+
+
 def measured(folder: Path, name: str, kernels: str) -> Run:
     run = Run(folder / name)
     run.folder.mkdir(parents=True)

@@ -209,10 +209,17 @@ MAX_FILE_BYTES = 2_000_000
 def curate(run: Run) -> Path:
     """Copy what is worth keeping of `run` into data/measured/<run>, scrubbed; the folder's path.
 
-    Raises BadInput for a run without rows, or of no kernels of ours: notebooks 06 to 08 compare those.
+    Raises BadInput for a run without all of its rows, or of no kernels of ours: notebooks 06 to 08 compare
+    those.
     """
     if not run.rows.is_file():
         raise BadInput(f"run {run.id} has no rows.csv: finish measuring before you keep it")
+    for journal in sorted(run.folder.glob(f"*/{run.journal.name}")):
+        if not journal.with_name(run.rows.name).is_file():
+            raise BadInput(
+                f"run {run.id} has done only some steps of {journal.parent.name}, which would not be kept: "
+                f"finish it first with `lockscale study resume {run.id}`"
+            )
     if not read_provenance(run.folder)["kernels"]:
         raise BadInput(
             f"run {run.id} has no kernels of arms, because it measured the kernel that was running: "
