@@ -217,7 +217,8 @@ def test_a_damaged_journal_of_another_run_is_no_reason_to_refuse_this_one(begun:
 
 @pytest.mark.parametrize(
     "text", [*DAMAGED, '{"name": 1, "target": "local", "parameters": {}}',
-             '{"name": "inode-claim", "target": "local", "parameters": []}'],
+             '{"name": "inode-claim", "target": "local", "parameters": []}',
+             '{"name": "inode-claim", "target": "local", "parameters": {}, "arms": ["role", 1]}'],
     ids=lambda text: repr(text[:40]),
 )  # fmt: skip
 def test_a_damaged_study_file_is_one_sentence(kept: Run, lockscale: Lockscale, text: str):
@@ -235,7 +236,8 @@ def test_a_damaged_study_file_is_one_sentence(kept: Run, lockscale: Lockscale, t
 @pytest.mark.parametrize(
     "text", [*DAMAGED, '{"origin": 1, "kernels": {}}', '{"origin": "qemu", "kernels": {"a": 1}}',
              '{"origin": "qemu", "kernels": {}, "as_found": {"001": {}}}',
-             '{"origin": "qemu", "kernels": {}, "controllers": 1}'],
+             '{"origin": "qemu", "kernels": {}, "controllers": 1}',
+             '{"origin": "qemu", "kernels": {}, "study": "inode-claim"}'],
     ids=lambda text: repr(text[:40]),
 )  # fmt: skip
 def test_a_damaged_provenance_is_one_sentence(kept: Run, lockscale: Lockscale, text: str):

@@ -38,6 +38,7 @@ class _StudyFile(_File):
     name: str
     target: str
     parameters: dict[str, Any]
+    arms: list[dict[str, Any]] = []
     reads: str = ""
 
 
@@ -56,6 +57,7 @@ class _ProvenanceFile(_File):
 
     origin: Literal["qemu", "virtual", "vm", "hardware"]
     kernels: dict[str, dict[str, Any]]
+    study: dict[str, Any] = {}
     as_found: dict[str, _Found] = {}
     controllers: list[dict[str, Any]] = []
     packages: dict[str, str] = {}

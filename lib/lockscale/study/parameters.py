@@ -33,7 +33,9 @@ def with_current_names(study: dict[str, Any]) -> dict[str, Any]:
     found = dict(study)
     if isinstance(arms := study.get("arms"), list):
         found["arms"] = [
-            {**arm, "role": ROLES.get(str(arm["role"]), arm["role"])} if "role" in arm else arm
+            {**arm, "role": ROLES.get(str(arm["role"]), arm["role"])}
+            if isinstance(arm, dict) and "role" in arm
+            else arm
             for arm in arms
         ]
     if isinstance(parameters := study.get("parameters"), dict):
