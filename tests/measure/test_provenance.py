@@ -2,6 +2,7 @@
 """A run's provenance holds the hash of its prediction from before anything was measured."""
 
 import json
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 
 from lockscale import paths
 from lockscale.files import sha256_of_json, write_json
-from lockscale.measure.provenance import begin
+from lockscale.measure.provenance import begin, run_command
 from lockscale.measure.run_folder import Run
-from lockscale.study.file import load_study, load_target
+from lockscale.study.file import load_study, load_target, parse_parameter
 
 PLACE: Any = SimpleNamespace(origin="qemu", label="qemu (tcg)", describe=lambda: {"kernels": {"a": {}}})
 
@@ -76,3 +77,10 @@ def test_the_kept_runs_are_read_whether_they_have_one_or_not():
         known = json.loads(path.read_text()).get("prediction")
         kept = json.loads((path.parent / "prediction.json").read_text())["sha256"]
         assert known is None or known["sha256"] == kept
+
+
+@pytest.mark.parametrize("source", ["/srv/linux 6.12.tar", "/srv/\N{MATHEMATICAL SCRIPT CAPITAL A}'s.tar"])
+def test_the_command_that_repeats_a_run_is_read_back_as_it_was(source: str):
+    """JSON alone would write a character beyond U+FFFF as two halves, which no parameter may contain."""
+    words = shlex.split(run_command("inode-claim", {"kernel_source": source}, "qemu"))
+    assert parse_parameter(words[words.index("-p") + 1]) == ("kernel_source", source)

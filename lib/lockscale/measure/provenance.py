@@ -151,5 +151,5 @@ def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
         changed["guests"] = [
             {k: v for k, v in guest.items() if v not in (None, False, {})} for guest in changed["guests"]
         ]
-    given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
+    given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v, ensure_ascii=False)}")]
     return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])
