@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import progress as module
-from lockscale.progress import FILE_VARIABLE, progress, told_if_long
+from lockscale.progress import FILE_VARIABLE, progress, tell, told_if_long
 
 
 @pytest.fixture
@@ -72,6 +72,17 @@ def test_a_step_that_fails_still_says_how_far_it_came(log: Path):
         shown.update(3, "fs/ext4")
         raise ZeroDivisionError
     assert log.read_text().startswith("build: 3/10 fs/ext4")
+
+
+def test_a_log_that_takes_no_more_ends_nothing(monkeypatch: pytest.MonkeyPatch, capfd):
+    """Lines come from a thread of their own too, which would print a traceback amid a run."""
+    monkeypatch.setattr("lockscale.progress.LINE_EVERY_S", 0.05)
+    monkeypatch.setenv(FILE_VARIABLE, "/dev/full")
+    tell("rates so far")
+    with progress("measure", 2) as shown:
+        shown.update(1)
+        time.sleep(0.2)
+    assert capfd.readouterr().err == ""
 
 
 def test_two_steps_share_one_log(log: Path):

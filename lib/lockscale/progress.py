@@ -77,8 +77,7 @@ class _Lines:
             if self.path is None:
                 print(self.pending, file=sys.stderr, flush=True)
             else:
-                with self.path.open("a") as stream:
-                    stream.write(self.pending + "\n")
+                _append(self.path, self.pending + "\n")
             self.pending = ""
 
     def __enter__(self) -> Self:
@@ -168,10 +167,15 @@ def tell(text: str) -> None:
     lines = [TABLE_MARK + line for line in text.splitlines()]
     path = os.environ.get(FILE_VARIABLE)
     if path:
-        with Path(path).open("a") as stream:
-            stream.write("".join(line + "\n" for line in lines))
+        _append(Path(path), "".join(line + "\n" for line in lines))
     else:
         tqdm.write("\n".join(lines), file=sys.stderr)
+
+
+def _append(path: Path, text: str) -> None:
+    """No wait ends because its progress is not written: whatever has to be on a full disk says so itself."""
+    with contextlib.suppress(OSError), path.open("a") as stream:
+        stream.write(text)
 
 
 @contextlib.contextmanager
