@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from lockscale.errors import BadInput
@@ -18,11 +19,18 @@ REDIRECT = threading.RLock()
 def run_file(path: Path, text: bytes) -> dict[str, Any]:
     """The names that the file defines, whose content is `text`; raises BadInput with the wrong line.
 
-    What it prints goes to stderr: on stdout may be one JSON value.
+    What it prints goes to stderr: on stdout may be one JSON value. It is a module only while it runs, which
+    dataclasses ask for, and by a name that no import has.
     """
-    names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    module = ModuleType(path.name)
+    names = vars(module)
+    names["__file__"] = str(path)
     with located(str(path)):
-        exec(compile(text, path, "exec", dont_inherit=True), names)
+        sys.modules[path.name] = module
+        try:
+            exec(compile(text, path, "exec", dont_inherit=True), names)
+        finally:
+            sys.modules.pop(path.name, None)
     return names
 
 

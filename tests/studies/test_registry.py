@@ -208,6 +208,14 @@ def test_what_it_prints_is_not_on_stdout(own: Path, capsys: pytest.CaptureFixtur
     assert said.out == "" and said.err == "hello\n"
 
 
+def test_a_dataclass_of_ones_own_may_have_annotations_that_are_text(own: Path):
+    """dataclasses look for the module of such a class, and found none."""
+    shape = "from dataclasses import dataclass\n\n@dataclass\nclass Costs:\n    hold_ns: float = 1.0\n"
+    own.write_text(f"from __future__ import annotations\n{shape}{ANSWERS}")
+    registry.study_parts("look-again")
+    assert own.name not in sys.modules
+
+
 BEGIN = "from lockscale.studies.hooks import StudyParts\n"
 FAILS = {
     "raises": (
