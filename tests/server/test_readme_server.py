@@ -125,7 +125,7 @@ def test_each_command_does_what_the_page_says(
     (first, second) = [text for command, text in said.items() if "study run" in command]
     assert "search-locked" in first and len(list(runs.glob("*/rows.csv"))) == 1
     assert re.search(r"\d+ iterations", second) and "Traceback" not in second
-    goes_on = r"no finished step is lost, `lockscale study resume inode-claim-\w+` goes on"
+    goes_on = r"no finished step is lost, `lockscale study resume inode-claim-\w+` continues the run"
     assert re.search(f"lockscale: interrupted: {goes_on}", second)
     assert said[COMMANDS[-1]].count("lockscale") >= 2
     assert yaml.safe_load((paths.TARGETS / f"{NAME}.yaml").read_text())["host"] == "my-server"
