@@ -126,6 +126,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
     ("line", "says"),
     [
         ("study run inode-claim -p iteration=3", "did you mean iterations?"),
+        ("study run inode-claim -p iterations=3 -p iterations=5", "parameter iterations is given twice"),
         ("study run inode-claim -p iterations=-1", "lockscale: parameter iterations: "),
         ("study run inode-claim -p arms=[nope]", "lockscale: parameter arms: study inode-claim has no arm"),
         ("study show inode-clam", "did you mean inode-claim?"),

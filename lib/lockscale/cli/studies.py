@@ -100,9 +100,9 @@ def study_run(
     --detect takes the noise from earlier runs on the target, which must include an A/A pair.
     """
     from lockscale.show.pipeline import iterations_to_detect, run_study
-    from lockscale.study.file import RATES_TARGET, parse_parameter
+    from lockscale.study.file import RATES_TARGET, parse_parameters
 
-    where, changes = RATES_TARGET if target is None else target, dict(map(parse_parameter, parameters))
+    where, changes = RATES_TARGET if target is None else target, parse_parameters(parameters)
     if detect is not None:
         needed = iterations_to_detect(name, where, changes, detect, short=short)
         click.echo(needed.says(), err=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The files of studies and targets, found by name, read and checked; -p changes parameters of a study."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ __all__ = [
     "load_target",
     "named_series",
     "parse_parameter",
+    "parse_parameters",
 ]  # fmt: skip
 
 DEFAULT_TARGET = "qemu"  # where kernels are proven and counted when no target is named
@@ -112,6 +114,16 @@ def load_target(name: str) -> Target:
     target = checked(TargetFile, read_names(path), path).root
     _refuse_other_name(path, target.name, "target")
     return target
+
+
+def parse_parameters(texts: Iterable[str]) -> dict[str, Any]:
+    """What each -p of the command line gives, by its name. Raises BadInput where one is given twice."""
+    found: dict[str, Any] = {}
+    for name, value in map(parse_parameter, texts):
+        if name in found:
+            raise BadInput(f"parameter {name} is given twice: give it once")
+        found[name] = value
+    return found
 
 
 def parse_parameter(text: str) -> tuple[str, Any]:
