@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import kaleido
 import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -15,7 +16,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.figures import fit_figure, published_figure, scoreboard_figure, template
 from lockscale.show.figures import study as figures
-from lockscale.show.figures.formats import alt_text, page, save
+from lockscale.show.figures.formats import alt_text, one_browser, page, save, svg
 from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import kept_scoreboard
@@ -280,3 +281,29 @@ def test_a_band_is_described_by_its_ends_and_a_gap_in_it_by_nothing() -> None:
     assert "predicted: from 0.5 to 3 at 1, to 2 to 5 at 4." in alt_text(band)
     one = go.Figure(go.Scatter(x=[4, 4], y=[1.0, 2.0], fill="toself", name="predicted"))
     assert "predicted: from 1 to 2 at 4." in alt_text(one)
+
+
+def test_chromium_fetches_nothing_to_draw_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kaleido's page waits for MathJax from the web, minutes where a firewall drops what goes there."""
+    told: list[dict[str, object] | None] = []
+
+    def drawn(figure: object, opts: object, kopts: dict[str, object] | None = None) -> bytes:
+        told.append(kopts)
+        return b"<svg></svg>"
+
+    monkeypatch.setattr("lockscale.show.figures.formats.need", lambda tool: tool)
+    monkeypatch.setattr(kaleido, "calc_fig_sync", drawn)
+    monkeypatch.setattr(kaleido, "start_sync_server", lambda silence_warnings, **kopts: told.append(kopts))
+    monkeypatch.setattr(kaleido, "stop_sync_server", lambda silence_warnings: None)
+    svg(go.Figure(), "alone")
+    with one_browser():
+        svg(go.Figure(), "of-several")
+    alone, server, of_several = told
+    assert of_several is None, "a server that runs already takes no options"
+    for kopts in (alone, server):
+        assert kopts and 'src="http' not in kaleido.PageGenerator(mathjax=kopts["mathjax"]).generate_index()
+    assert 'src="http' in kaleido.PageGenerator().generate_index(), "else this option is not needed any more"
+
+
+def test_a_number_in_the_words_of_a_figure_has_no_exponent() -> None:
+    assert "a: 1,000 at 1, 813 at 2." in alt_text(go.Figure(go.Scatter(x=[1, 2], y=[999.6, 812.6], name="a")))

@@ -86,7 +86,8 @@ def _points(x: Sequence[Any], y: Sequence[Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         return value.replace("<br>", " ")
-    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    digits = float(f"{value:.3g}")
+    return f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:.3g}"
 
 
 def _list(values: Any) -> list[Any]:
@@ -98,6 +99,8 @@ def _sentence(text: str) -> str:
 
 
 _shared = contextvars.ContextVar("a browser that several pictures share", default=False)
+OFFLINE = {"mathjax": False}
+"""Else each browser waits for MathJax from its makers' server, where no packet may go or come."""
 PDF_DATE = re.compile(rb"\(D:\d{14}[+\-Z][\d']*\)")
 PAGE = """\
 <!DOCTYPE html>
@@ -119,7 +122,7 @@ def one_browser() -> Iterator[None]:
     import kaleido
 
     need("chromium")
-    kaleido.start_sync_server(silence_warnings=True)
+    kaleido.start_sync_server(silence_warnings=True, **OFFLINE)
     token = _shared.set(True)
     try:
         yield
@@ -171,8 +174,9 @@ def _image(drawn: go.Figure, stem: str, form: str, scale: float = 1.0) -> bytes:
         import kaleido
 
         size = {"width": drawn.layout.width, "height": drawn.layout.height, "scale": scale}
+        own = {} if _shared.get() else {"kopts": {**OFFLINE}}
         try:
-            found: bytes = kaleido.calc_fig_sync(drawn.to_dict(), opts={"format": form, **size})
+            found: bytes = kaleido.calc_fig_sync(drawn.to_dict(), opts={"format": form, **size}, **own)
         except Exception as error:  # kaleido wraps whatever its browser said in types of its own
             first = (str(error).strip().splitlines() or ["no reason given"])[0]
             raise BadInput(
