@@ -2,6 +2,7 @@
 """The timeline: each thread's time, coloured by what it does, for as many bars as a browser draws."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,12 @@ def test_the_page_needs_no_network_and_is_the_same_bytes_again(tmp_path: Path):
     assert first == save_trace(of_states(), tmp_path / "b.html").read_bytes()
     head = first.decode()
     assert "<script src=" not in head and "<link" not in head and "Plotly.newPlot" in head
+
+
+def test_the_page_has_a_title_and_words_and_offers_no_upload(tmp_path: Path):
+    text = save_trace(of_states(), tmp_path / "a.html").read_text()
+    assert (
+        '<html lang="en">' in text and "<title>by_hand, 2 threads: who holds, spins, sleeps</title>" in text
+    )
+    assert 'aria-label="by_hand, 2 threads: who holds, spins, sleeps. simulated, not calibrated' in text
+    assert re.search(r'"modeBarButtonsToRemove":\s*\["sendChartToCloud"', text)

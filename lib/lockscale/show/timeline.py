@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
 from lockscale.files import write_text
+from lockscale.show.figures.formats import page
 from lockscale.show.figures.template import COLOURS, PAGE_PX, figure
 from lockscale.sim.delays import PS_PER_NS, PS_PER_US
 from lockscale.sim.trace import Hold, Span, Trace
@@ -181,5 +182,5 @@ def save_trace(trace: Trace, file: Path) -> Path:
     if file.suffix == ".json":
         write_text(file, json.dumps(perfetto(trace), separators=(",", ":")) + "\n")
     else:
-        write_text(file, timeline(trace).to_html(include_plotlyjs=True, div_id="timeline"))
+        write_text(file, page(timeline(trace), "timeline"))
     return file

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A page of an executed notebook: what it shows, and where its links lead."""
 
-from lockscale.show.batch.index import LINK, _relinked
+import re
+from typing import Any
+
+from lockscale.show.batch.index import LINK, _relinked, _showable
+from lockscale.show.notebooks import PLOTLY
 
 NAMES = ("01_audit", "explore/lock_explorer")
 
@@ -26,3 +30,9 @@ def test_what_is_not_beside_it_is_named_and_not_linked():
 def test_sections_and_the_web_stay_as_they_are():
     kept = '<a href="#The-runs">The runs</a> <a href="https://example.org/">there</a>'
     assert relinked(kept) == kept
+
+
+def test_a_figure_of_a_page_offers_no_upload():
+    output: dict[str, Any] = {"data": {PLOTLY: {"data": [{"type": "scatter", "y": [1, 2]}], "layout": {}}}}
+    assert _showable(output)
+    assert re.search(r'"modeBarButtonsToRemove":\s*\["sendChartToCloud"', output["data"]["text/html"])

@@ -23,6 +23,7 @@ from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.show.batch.plan import Batch, Set
+from lockscale.show.figures.template import BUTTONS
 from lockscale.show.notebooks import PLOTLY, WIDGET
 
 State = Literal["done", "failed", "left"]
@@ -149,7 +150,9 @@ def _showable(output: Any) -> bool:
     data = output.get("data", {})
     figure = data.get(PLOTLY)
     if figure is not None:
-        data["text/html"] = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, validate=False)
+        data["text/html"] = plotly.io.to_html(
+            figure, config=BUTTONS, include_plotlyjs=False, full_html=False, validate=False
+        )
     elif WIDGET in data:
         data["text/html"] = "<p>Interactive controls: open the notebook in JupyterLab.</p>"
     for kind in [kind for kind in data if kind not in SHOWN]:
