@@ -78,6 +78,11 @@ def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():
         )
 
 
+def test_a_predicted_time_of_a_second_is_not_rounded_to_it():
+    said = {"arm": "patched", "low": 1.1423, "high": 162.84, "unit": "s", "threads": 128}
+    assert predicted({"published_machine": said}).says.endswith("1.142 to 162.8 s by patched at 128 threads")
+
+
 def test_arms_of_one_kernel_have_one_build_id():
     one = {"release": "6.12.117-lockscale-a", "build_id": "aa"}
     assert built({"x": one, "y": one}).says == "2 arms of Linux 6.12.117 with 1 build-ids"

@@ -75,3 +75,12 @@ def test_what_the_draws_do_not_agree_on_and_a_second_rise_are_told():
 def test_a_scheduler_that_does_not_answer_is_refused_in_a_sentence(lockscale):
     said = lockscale("scale", "--dask", "tcp://127.0.0.1:1")
     assert said.status == 2 and "no Dask scheduler answers" in said.err
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [(999.6, "1k"), (999.4, "999"), (999_600.0, "1M"), (999_400.0, "999k"), (1_234_567.0, "1.23M")],
+)
+def test_a_rate_just_below_a_thousand_has_no_exponent(rate: float, shown: str):
+    here = FOUND.assign(value=FOUND.value.where(FOUND.threads != 1, rate))
+    assert re.search(rf"create +a +creates/s +{re.escape(shown)} ", scale.scale_text(here))

@@ -13,6 +13,7 @@ from lockscale.measure.rows import origin_in_words
 from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, YES, Fitted
 from lockscale.queueing.compare import Comparison
 from lockscale.study.file import Study
+from lockscale.text_table import cell_text
 
 MIME = "application/vnd.lockscale.headline+json"
 """Where it lies in an executed notebook; JupyterLab passes over it and shows the text."""
@@ -95,10 +96,18 @@ def predicted(prediction: Mapping[str, Any]) -> Headline:
         return Headline("no published data predicts the patched arm")
     place = place_of(prediction, "for the published machine")
     says = (
-        f"predicted {place}, low to high: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
+        f"predicted {place}, low to high: {_rate(p['low'])} to {_rate(p['high'])} {p['unit']} "
         f"by {p['arm']} at {p['threads']} threads"
     )
     return Headline(says, {"predicted_low": p["low"], "predicted_high": p["high"]})
+
+
+def _rate(value: float) -> str:
+    """Whole where it is large; a time may be of a second or two."""
+    return f"{value:,.0f}" if abs(value) >= LARGE else cell_text(float(value))
+
+
+LARGE = 1000
 
 
 def built(kernels: Mapping[str, Mapping[str, Any]]) -> Headline:

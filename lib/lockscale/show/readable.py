@@ -107,7 +107,7 @@ def cell(value: Any) -> str:
 def _number(value: Any) -> str:
     if math.isinf(value):
         return "-inf" if value < 0 else "inf"
-    if abs(value) >= THOUSANDS:
+    if round(abs(value)) >= THOUSANDS:  # 9999.6 to four digits would be 1e+04
         return f"{round(value):,}"
     return str(value) if isinstance(value, Integral) else f"{value + 0.0:.{DIGITS}g}"  # no -0
 

@@ -211,6 +211,7 @@ def _short(rate: float) -> str | None:
     """Three digits that count."""
     if np.isnan(rate):
         return None
+    rate = float(f"{rate:.3g}")  # 999.6 thousand are a million
     for least, unit in ((1e6, "M"), (1e3, "k")):
         if rate >= least:
             return f"{rate / least:.3g}{unit}" if rate < 1e3 * least else f"{rate / least:.0f}{unit}"
