@@ -5,11 +5,12 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import curated_run, read_provenance
+from lockscale.measure.rows import keep_hash, read_rows
+from lockscale.measure.run_folder import Run, curated_run, read_provenance
 from lockscale.show.arm_letter import what_was_measured
 
 
@@ -103,6 +104,15 @@ def test_a_run_of_ones_own_is_told_when_it_is_named(tmp_path: Path):
     (mine / "prediction.json").unlink()
     unpredicted = what_was_measured("goal-fold", "goals-apart", str(mine))
     assert "4.11" in unpredicted and "predicted" not in unpredicted
+
+
+def test_rates_on_fewer_cpus_are_not_part_of_the_mean(tmp_path: Path, said: str):
+    """It says on how many CPUs they are, and a predicted gain is that of the most."""
+    mine = Run(Path(shutil.copytree(curated_run("goal-fold", rates=True).folder, tmp_path / "run-of-mine")))
+    rows = read_rows(mine.rows)
+    pd.concat([rows, rows.assign(cpus=16, value=rows.value / 2)]).to_csv(mine.rows, index=False)
+    keep_hash(mine.rows)
+    assert what_was_measured("goal-fold", "goals-apart", str(mine.folder)) == said
 
 
 @pytest.mark.parametrize(

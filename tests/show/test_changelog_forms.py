@@ -18,7 +18,7 @@ from lockscale.show.changelog import cover, in_form, letter, ticket
 from lockscale.show.commit_text import Letter, Paragraph, as_text, below_of, message_of
 from lockscale.show.exports import export
 from lockscale.show.prediction import predict
-from lockscale.show.protocol import Measurement
+from lockscale.show.protocol import Measurement, percent
 from lockscale.show.story import open_story
 from lockscale.study.arms_of_a_text import SUBMITTED as SUBMITTED_ROLES
 from lockscale.study.arms_of_a_text import base_of, between, patches_between, submitted
@@ -221,3 +221,51 @@ def test_an_interval_that_says_nothing_of_an_arm_is_not_printed_as_if_it_did():
     assert (
         "search-locked only within a factor of 150, which says nothing of it" in said and "398295" not in said
     )
+
+
+def test_a_predicted_time_of_a_second_is_not_rounded_to_it():
+    found = found_in("qemu")
+    small = {**found.prediction["published_machine"], "low": 0.8412, "high": 2.5, "unit": "s"}
+    said = " ".join(as_text(letter(STUDY, found._replace(prediction={"published_machine": small}))).split())
+    assert "0.8412 to 2.5 s" in said
+
+
+def test_a_count_that_does_not_change_has_no_sign():
+    found = found_in("qemu")
+    message, _, _ = as_text(letter(STUDY, found._replace(extra=found.extra.assign(extra=0.0)))).partition(
+        "---"
+    )
+    assert "0.0000" in message and not re.search(r"[+-]0\.0000", message)
+    assert percent(100_000.0, 99_999.9, False) == "(   0.00%)"
+
+
+def test_underscores_of_names_are_underscores_in_a_ticket():
+    """__f() ... lock_* would be set in italics between the two."""
+    text = ticket(STUDY, LETTER._replace(message=[Paragraph("__ext4_new_inode() takes lock_* & R&amp;D's")]))
+    assert r"\_\_ext4_new_inode() takes lock\_\* \& R\&amp;D's" in text
+
+
+RATES = ("80000", "810000")
+
+
+@pytest.mark.parametrize("length", [19, 31, 64])
+def test_the_names_of_arms_may_be_as_long_as_a_study_allows(length: int):
+    """A run is told after hours of measuring: too late to refuse a name."""
+    names = {arm.name: arm.name.ljust(length, "x") for arm in STUDY.arms}
+    arms = [arm.model_copy(update={"name": names[arm.name]}) for arm in STUDY.arms]
+    study, found = STUDY.model_copy(update={"arms": arms}), found_in("hardware")
+    found = found._replace(
+        provenance={
+            **found.provenance,
+            "kernels": {names[a]: k for a, k in found.provenance["kernels"].items()},
+        },
+        extra=found.extra.rename(columns=names),
+        compared=found.compared.replace(names),
+        costs={names[arm]: cost for arm, cost in found.costs.items()},
+        prediction={"published_machine": None},
+    )
+    head, row = re.findall(r"^procs.*\n.*$", as_text(letter(study, found)), re.MULTILINE)[0].splitlines()
+    above = list(names.values()) if length == 19 else ["unpatched", "patched"]
+    assert head.split() == ["procs", *above, "change"]
+    ends = [[line.index(f" {one}") + len(one) for one in of] for line, of in ((head, above), (row, RATES))]
+    assert ends[0] == ends[1], "names stand above their rates"

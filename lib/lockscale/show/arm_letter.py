@@ -12,7 +12,7 @@ from lockscale.measure.rows import where_measured
 from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.predicted_against_measured import judge_gains
 from lockscale.show.commit_text import Paragraph, begun, joined
-from lockscale.show.protocol import machine_in_virtual_time, noise_of, rerun_command, versions_of
+from lockscale.show.protocol import heads_of, machine_in_virtual_time, noise_of, rerun_command, versions_of
 from lockscale.show.story import Story, open_story
 from lockscale.study.arms_of_a_text import base_of
 from lockscale.study.file import load_study
@@ -48,13 +48,14 @@ def _measured(arm: str, story: Story) -> str:
     study, run = story.study, story.measured
     if not run.rows.is_file() or arm == study.unpatched.name or not story.is_benchmark:
         return ""
-    provenance, rows = story.provenance, story.rows
+    provenance, cpus = story.provenance, int(rate_repeats(story.rows, study.operation).cpus.max())
+    rows = story.rows[story.rows.cpus == cpus]  # rates on several numbers of CPUs have no mean
     judged = judge_gains(story.read_prediction() if run.prediction.is_file() else {}, rows)
     told = {int(str(one.threads)): one for one in judged[judged.arm == arm].itertuples()}
     gains = _gains(study, arm, rate_repeats(rows, study.operation), told)
     if not gains:
         return ""
-    said = [Paragraph(f"Rates {story.where}:", fixed=True), Paragraph(_of_what(study, provenance))]
+    said = [Paragraph(f"Rates {story.where}:", fixed=True), Paragraph(_of_what(study, provenance, cpus))]
     for one in gains:
         said += [Paragraph(one.head), Paragraph(one.table, fixed=True)]
     said += map(Paragraph, noise_of(boots_apart_pct(rows, study, [arm, *(one.over for one in gains)])))
@@ -101,8 +102,7 @@ def _applies_to(study: Study, arm: str) -> str:
         return ""
 
 
-def _of_what(study: Study, provenance: dict[str, Any]) -> str:
-    cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
+def _of_what(study: Study, provenance: dict[str, Any], cpus: int) -> str:
     return (
         f"{begun(study.metric)}, measured {where_measured(provenance)}, {cpus} CPUs, Linux "
         f"{versions_of(provenance['kernels'])}, means of the boots of each arm."
@@ -114,7 +114,8 @@ def _table(unpatched: str, arm: str, rates: pd.DataFrame, told: dict[int, Any]) 
     means = rates.groupby(["threads", "arm"]).value.mean().unstack()
     if not {unpatched, arm} <= set(means.columns):
         return ""
-    lines = [f"{'procs':>5} {unpatched:>19} {arm:>19}   gain{'  predicted' if told else ''}"]
+    before, after = heads_of((unpatched, arm), (19, 19), 38)
+    lines = [f"{'procs':>5} {before} {after}   gain{'  predicted' if told else ''}"]
     for n, row in means[[unpatched, arm]].dropna().iterrows():
         line = f"{n:>5} {row[unpatched]:>19.0f} {row[arm]:>19.0f} {row[arm] / row[unpatched]:>6.2f}"
         if one := told.get(int(str(n))):

@@ -34,7 +34,15 @@ from lockscale.show.commit_text import (
     message_of,
     wrapped,
 )
-from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks, versions_of
+from lockscale.show.protocol import (
+    Measurement,
+    boots_of,
+    heads_of,
+    marked,
+    noise_of,
+    protocol_blocks,
+    versions_of,
+)
 from lockscale.show.story import Story
 from lockscale.study.arms_of_a_text import change_of, patches_between, subjects_of, submitted
 from lockscale.study.file import Study
@@ -118,7 +126,9 @@ def _points(found: Measurement) -> pd.DataFrame:
     if found.compared is None:
         unpatched, patched = found.costs
         table = found.extra.rename(columns={unpatched: "before", patched: "after", "repeats": "boots"})
-        return table.assign(change=[f"{-extra:+.4f}" for extra in table.extra])[sides]
+        return table.assign(
+            change=[f"{-extra:+.4f}" if round(extra, 4) else "0.0000" for extra in table.extra]
+        )[sides]
     table = found.compared.rename(columns={"unpatched": "before", "value": "after", "blocks": "boots"})
     change_pct = (100 * (table.after / table.before - 1)).round(1)
     return table.assign(change=[f"{pct:+.1f}%" if pct else "0.0%" for pct in change_pct])[sides]
@@ -127,13 +137,15 @@ def _points(found: Measurement) -> pd.DataFrame:
 def _table(study: Study, found: Measurement) -> list[str]:
     points = _points(found)
     with_cpus = points.cpus.nunique() > 1
-    head = f"{'procs':>5} {study.unpatched.name:>16} {study.patched.name:>16}      change"
+    unpatched, patched = heads_of(study.sides, (16, 16), 50)
+    head = f"{'procs':>5} {unpatched} {patched}      change"
     lines = [f"{' cpus ' if with_cpus else ''}{head}"]
     decimals = 4 if found.compared is None else 0
     row: Any
     for row in _shown(points).itertuples():
         cpus = f"{row.cpus:>5} " if with_cpus else ""
-        values = f"{row.before:>16.{decimals}f} {row.after:>16.{decimals}f}"
+        before, after = f"{row.before:.{decimals}f}", f"{row.after:.{decimals}f}"
+        values = f"{before:>{len(unpatched)}} {after:>{len(patched)}}"
         lines.append(f"{cpus}{row.threads:>5} {values}  {marked(row.change, row.significant)}")
     return lines
 
@@ -166,7 +178,8 @@ def _marks(points: pd.DataFrame, boots: int) -> str:
 
 FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
 """Form -> how the name of its file ends."""
-MARKDOWN = re.compile(r"([\\`*<>\[\]#|])")
+MARKDOWN = re.compile(r"([\\`*<>\[\]#|~&]|(?<![^\W_])_|_(?!\w))")
+"""An underscore between letters is one; at a word's end, as in __ext4_new_inode, it may begin italics."""
 
 
 def in_form(form: str, story: Story) -> str:

@@ -16,6 +16,7 @@ from lockscale.show.commit_text import Paragraph, begun, plain
 from lockscale.show.undecided import least_known
 from lockscale.study.file import Study
 from lockscale.tables import describe
+from lockscale.text_table import cell_text
 from lockscale.tools.fsload import PHASES
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.ftrace_cost import table as cost_table
@@ -104,7 +105,7 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
     lines = [
         *_wrap(f"Kernel: {versions_of(kernels)}, {spin_locks} spin locks, with their build-ids:"),
         # in brackets, or checkpatch takes it for a commit that is not described
-        *(f"  {arm:<15} [{kernel['build_id']}]" for arm, kernel in kernels.items()),
+        *(line for arm, kernel in kernels.items() for line in _kernel(arm, kernel["build_id"])),
         *_lines_of("mkfs", {arm: one["file_system"]["mkfs_line"] for arm, one in found.items()}),
         *_lines_of("mount", {arm: one["file_system"]["mount_line"] for arm, one in found.items()}),
         *_lines_of("made", {arm: made for arm, made in of_arms.items() if made}),
@@ -123,6 +124,12 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
         *machine_in_virtual_time(provenance),
         Paragraph("\n".join(lines), fixed=True),
     ]
+
+
+def _kernel(arm: str, build_id: str) -> list[str]:
+    """On two lines where the name of the arm leaves no room."""
+    line = f"  {arm:<15} [{build_id}]"
+    return [line] if len(line) <= COLUMNS else [f"  {arm}", f"    [{build_id}]"]
 
 
 def versions_of(kernels: Mapping[str, dict[str, Any]]) -> str:
@@ -207,20 +214,29 @@ def _where(provenance: dict[str, Any]) -> str:
 
 def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
     """`before` and `after` at each point, the change, and a star where it is significant."""
-    lines = [f"cpus procs  {study.unpatched.name:>12}            {study.patched.name:>14}"]
+    unpatched, patched = heads_of(study.sides, (12, 14), 40)
+    lines = [f"cpus procs  {unpatched}            {patched}"]
     row: Any
     for row in both.itertuples():
         change = percent(row.before, row.after, row.significant)
         lines.append(
-            f"{row.cpus:>4} {row.threads:>5}  {row.before:>12.{decimals}f} (  0.00%)   "
-            f"{row.after:>14.{decimals}f} {change}"
+            f"{row.cpus:>4} {row.threads:>5}  {row.before:>{len(unpatched)}.{decimals}f} (  0.00%)   "
+            f"{row.after:>{len(patched)}.{decimals}f} {change}"
         )
     return lines
 
 
+def heads_of(sides: tuple[str, str], least: tuple[int, int], room: int) -> tuple[str, str]:
+    """Two arms' names above their columns, each at least so wide; their roles where `room` is too little."""
+    widths = [max(len(name), width) for name, width in zip(sides, least, strict=True)]
+    if sum(widths) > room:
+        return "unpatched".rjust(least[0]), "patched".rjust(least[1])
+    return sides[0].rjust(widths[0]), sides[1].rjust(widths[1])
+
+
 def percent(before: float, after: float, significant: bool) -> str:
     """The change from `before` to `after`, marked()."""
-    text = f"{100 * (after / before - 1):.2f}%" if before else "new" if after else "0.00%"
+    text = f"{100 * (after / before - 1):z.2f}%" if before else "new" if after else "0.00%"
     return marked(text, significant)
 
 
@@ -362,7 +378,7 @@ def _elsewhere(study: Study, prediction: dict[str, Any]) -> str:
     gain = ""
     if "gain_low" in p:  # of the mean unpatched rate, whose scatter the rates' interval has as well
         gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, and with the scatter of the unpatched rate "
-    ends = f"{p['low']:.0f} to {p['high']:.0f} {p['unit']}"
+    ends = f"{cell_text(float(p['low']))} to {cell_text(float(p['high']))} {p['unit']}"
     return f"{begins}: {p['arm']} at {p['threads']} processes {gain}{ends}."
 
 
