@@ -176,6 +176,15 @@ def test_the_figure_has_the_band_of_the_patched_arm_the_real_kernel_and_the_publ
     assert list(drawn["published, create"].x) == [48]
 
 
+def test_a_figure_names_a_prediction_only_where_there_is_one(curated: Path):
+    """As of a study of one's own that no model is of."""
+    rows = pd.DataFrame([asdict(row) for row in gain_rows()])
+    none = dict.fromkeys(("predicted", "predicted_low", "predicted_high", "inside"))
+    says = [gains_figure(STUDY, one).layout.meta["says"] for one in (rows, rows.assign(**none))]
+    assert says[0].startswith("predicted: 90%, from steal-retry alone")
+    assert says[1] == "virtual: the real kernels in virtual time; published: on other hardware"
+
+
 def test_what_was_published_of_another_load_is_named_and_stands_beside_that_load():
     """S4's table over the orphan list is of creat_clo; predicted and measured besides are truncates."""
     study = load_study("orphan-file")

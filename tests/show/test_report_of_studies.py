@@ -18,6 +18,7 @@ from lockscale.measure.compare_arms import compared_rates, extra_calls
 from lockscale.measure.run_folder import Run, curated_run
 from lockscale.show.figures.predicted import prediction_figure
 from lockscale.show.report import write_report
+from lockscale.show.report.content import _gain
 from lockscale.show.report.page import ReportTable
 from lockscale.show.report.predicted import prediction_parts
 from lockscale.show.story import open_story
@@ -85,6 +86,22 @@ def test_the_gains_that_were_predicted_are_printed_beside_the_measured_ones():
     assert row.measured == pytest.approx(rates.value / rates.unpatched)
     assert row.predicted_low < row.measured < row.predicted_high and row.held
     assert row.error_pct == pytest.approx(100 * (row.predicted / row.measured - 1))
+
+
+def test_bounds_say_of_which_counter_they_are_and_whose_is_more():
+    story = open_story("inode-claim", curated_run("inode-claim").id)
+    titles = [one.title for one in prediction_parts(story) if isinstance(one, ReportTable)]
+    counter = "jbd2_journal_get_write_access, calls per create"
+    assert f"Bounds of what steal-retry counts more: {counter}" in titles
+
+
+def test_the_headline_is_of_the_most_processes_on_the_most_cpus_to_a_tenth_of_a_percent():
+    story = open_story("inode-claim", curated_run("inode-claim", rates=True).id)
+    of_64 = story.compared[story.compared.threads == 64]
+    here = {"unpatched": 1000.0, "value": 998.0, "change_pct": -0.2, "low_pct": -0.3, "high_pct": -0.04}
+    story.__dict__["compared"] = pd.concat([of_64.assign(cpus=4), of_64.assign(**here)])
+    gain = _gain(story)
+    assert "64 processes on 64 CPUs" in gain and "-0.2% [-0.3%, +0.0%] (95%" in gain
 
 
 @pytest.mark.parametrize("made_up", ["inode-claim"], indirect=True)

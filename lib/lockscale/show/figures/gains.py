@@ -27,13 +27,14 @@ def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
     own = here[here.load == study.operation]
     beside = [load for load in here.load.unique() if load != study.operation]
     title = f"{arm}: rate over that of {study.unpatched.name}"
+    told = own.dropna(subset=["predicted"])
+    before = f"predicted: 90%, from {study.unpatched.name} alone, before {arm} was booted; "
     says = (
-        f"predicted: 90%, from {study.unpatched.name} alone, before {arm} was booted; "
-        "virtual: the real kernels in virtual time"
+        f"{before if len(told) else ''}virtual: the real kernels in virtual time"
         f"{'; published: on other hardware' if here.published.notna().any() else ''}"
     )
     drawn = figure(title, says, f"{TASKS} (log scale)", "gain (log scale)")
-    _add_band(drawn, own.dropna(subset=["predicted"]))
+    _add_band(drawn, told)
     shown = [own, *(here[here.load == load] for load in beside if own.published.isna().all())]
     for of, colour, dash in zip(shown, (OWN, BESIDE), ("solid", "dash"), strict=False):
         _add_load(drawn, of, colour, dash)

@@ -82,20 +82,19 @@ def _headlines(story: Story) -> Iterator[ReportText]:
 
 
 def _gain(story: Story) -> str:
-    """The patched arm against the unpatched one at the most processes."""
+    """The patched arm against the unpatched one at the most processes, of these on the most CPUs."""
     compared = story.compared
     here = compared[compared.arm == story.study.patched.name]
-    most: Any = here.iloc[here.threads.argmax()]
+    most: Any = here.sort_values(["threads", "cpus"]).iloc[-1]
     interval = ""
     if pd.notna(most.low_pct):
-        interval = (
-            f" [{most.low_pct:+.0f}%, {most.high_pct:+.0f}%] (95%, from {int(most.blocks)} boots of each arm)"
-        )
+        ends = f"{most.low_pct:+z.1f}%, {most.high_pct:+z.1f}%"
+        interval = f" [{ends}] (95%, from {int(most.blocks)} boots of each arm)"
     sure = "significant" if most.significant else why_no_star(most, len(compared))
     return (
         f"measured {story.where}, {most.threads} processes on {most.cpus} CPUs, {story.study.metric}: "
         f"{most.unpatched:,.0f} by {story.study.unpatched.name}, {most.value:,.0f} by {most.arm}, "
-        f"{most.change_pct:+.0f}%{interval}, {sure}"
+        f"{most.change_pct:+z.1f}%{interval}, {sure}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.measure.compare_arms import proof_of
+from lockscale.measure.compare_arms import proof_of, unit_of
 from lockscale.measure.rows import origin_in_words
 from lockscale.predict.predicted_against_measured import (
     judge_bounds,
@@ -74,7 +74,7 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     rates = judge_rates(prediction, rows)
     yield from _figures(story, published if known else published[:0], rates, from_base)
     own = f"predicted, from the unpatched arm's rates in this run; {rates_in_words(story)}"
-    place = place_of(prediction, "on the published machine")
+    place, counter = place_of(prediction, "on the published machine"), proof_of(rows, study)
     found = (
         ("Gains over the unpatched arm", own, judge_gains(prediction, rows),
          [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN + REPEATS),
@@ -82,8 +82,8 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
          PUBLISHED, _used(prediction)),
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"], OF_RATES),
-        ("Bounds of the extra counts", f"predicted; {here}",
-         judge_bounds(prediction, proof_of(rows, study), story.extra).dropna(subset=["holds"]),
+        (f"Bounds of what {study.unpatched.name} counts more: {counter}, {unit_of(study, counter)}",
+         f"predicted; {here}", judge_bounds(prediction, counter, story.extra).dropna(subset=["holds"]),
          BOUNDS, OF_BOUNDS),
         ("Counts, from those of one arm", f"predicted, from one arm as {here}; {here}",
          judge_counters(prediction, rows, study),
