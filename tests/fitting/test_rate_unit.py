@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.fitting.rate_unit import rate_unit
+from lockscale.fitting.table_fit import fit_each_column
 from lockscale.fitting.user_table import read_column, read_columns
 from own_csv import write
 
@@ -55,3 +56,12 @@ def test_curves_that_differ_in_their_unit_alone_are_named_by_it(tmp_path: Path):
     path = write(tmp_path, "threads,value,unit\n1,10,creates/s\n1,20,kunlinks/s\n")
     assert [one.name for one in read_columns(path)] == ["creates/s", "unlinks/s"]
     assert read_column(path, "unlinks/s").rates_per_s == pytest.approx([20_000])
+
+
+@pytest.mark.parametrize(("unit", "said"), [("MB/s", "B/s"), ("kcreates/s", "creates/s"), ("", "1/s")])
+def test_a_ceiling_is_in_the_unit_of_its_table(unit: str, said: str, tmp_path: Path):
+    head, cell = (",unit", f",{unit}") if unit else ("", "")
+    rows = "".join(f"{n},{n / (1 + 0.05 * (n - 1))}{cell}\n" for n in (1, 2, 4, 8, 16, 32))
+    (found,), _ = fit_each_column(write(tmp_path, f"threads,value{head}\n{rows}"), "amdahl")
+    assert {one.name: one.unit for one in found.landmarks}["ceiling_per_s"] == said
+    assert {one.unit for one in found.landmarks} == {"threads", said}

@@ -19,7 +19,7 @@ from lockscale.fitting.user_table import Table, read_column, read_columns, threa
 from lockscale.progress import progress
 from lockscale.queueing import MODELS
 from lockscale.queueing.compare import Comparison, compare_models
-from lockscale.queueing.diagnosis import Diagnosis, diagnose
+from lockscale.queueing.diagnosis import PER_SECOND, Diagnosis, diagnose
 from lockscale.queueing.fit import fit_model
 from lockscale.queueing.fitted import Fit
 from lockscale.queueing.laws.paired import paired_models
@@ -232,7 +232,12 @@ def _not_ranked(fits: tuple[Fit, ...]) -> bool:
 
 def _with_landmarks(columns: tuple[Column, ...], fits: tuple[Fit, ...]) -> FittedColumns:
     landmarks = () if columns[0].given or _not_ranked(fits) else diagnose(fits[0])
-    said = tuple(replace(one, status=fits[0].status(one.status)) for one in landmarks)
+    units = {column.unit for column in columns}
+    rate = units.pop() if len(units) == 1 else ""  # a ceiling is in what the table is in, such as B/s
+    said = tuple(
+        replace(one, status=fits[0].status(one.status), unit=(one.unit == PER_SECOND and rate) or one.unit)
+        for one in landmarks
+    )
     return FittedColumns(columns, fits, said)
 
 

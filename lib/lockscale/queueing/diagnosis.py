@@ -192,9 +192,11 @@ def _wald_axes(one: Fit, noise: Noise) -> FloatArray:
     return np.asarray(directions * widths, dtype=np.float64)
 
 
+PER_SECOND = "1/s"
+"""Of a rate of whatever the points count."""
 LANDMARKS: dict[str, tuple[str, Landmark]] = {
     "knee_threads": ("threads", log_knee),
-    "ceiling_per_s": ("1/s", log_ceiling),
+    "ceiling_per_s": (PER_SECOND, log_ceiling),
     "saturation_threads": ("threads", log_saturation),
     "collapse_threads": ("threads", log_collapse),
 }
@@ -263,7 +265,7 @@ def _diagnosis(
     unit, landmark = LANDMARKS[name]
     curve = _curve(one, column, one.best.x)
     found = landmark(curve)
-    at = log_saturation(curve) if unit == "1/s" else found
+    at = log_saturation(curve) if unit == PER_SECOND else found
     extrapolated = bool(at > np.log(_most_threads(one, column)))
     if isinstance(one.problem.model, Shared):
         name += f"[{one.problem.model.columns[column]}]"

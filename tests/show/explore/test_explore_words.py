@@ -9,7 +9,15 @@ import pytest
 from lockscale.show.explore.figure import layout
 from lockscale.show.explore.setting import Setting, changed
 from lockscale.show.explore.view import View, busiest, depends, locks_of_name, view, wait_us_per_operation
-from lockscale.show.explore.words import calibration, duration, numbers, removes, runs, sliders
+from lockscale.show.explore.words import (
+    _wait_and_hold,
+    calibration,
+    duration,
+    numbers,
+    removes,
+    runs,
+    sliders,
+)
 
 STORM = Setting()
 
@@ -114,6 +122,13 @@ def test_host_cpus_for_every_thread_change_nothing():
 )
 def test_a_time_has_at_most_five_digits(time_ns: float | None, said: str):
     assert duration(time_ns) == said
+
+
+def test_a_wait_and_a_hold_are_in_one_unit():
+    assert _wait_and_hold(41_625.0, 285.3) == "wait 41,625 ns, hold 285.3 ns"
+    assert _wait_and_hold(139.8e6, 285.3) == "wait 139,800 us, hold 0.2853 us"
+    assert _wait_and_hold(139.8e6, 120.0e6) == "wait 139.8 ms, hold 120 ms"
+    assert _wait_and_hold(None, 285.3) == "wait unknown, hold 285.3 ns"
 
 
 def test_what_a_model_was_fitted_to_is_told_until_a_slider_moves():

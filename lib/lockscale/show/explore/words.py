@@ -143,11 +143,19 @@ def _overlap(one: Result, other: Result) -> bool:
 
 def _lock_lines(view: View) -> list[str]:
     return [
-        f"{name}: wait {duration(lock.wait_ns_mean)}, hold {duration(lock.hold_ns_mean)}, "
+        f"{name}: {_wait_and_hold(lock.wait_ns_mean, lock.hold_ns_mean)}, "
         f"busy {_busy(view, name, lock.busy)}{_wakes(lock)}"
         for name, lock in view.at.locks.items()
         if lock.acquisitions
     ]
+
+
+def _wait_and_hold(wait_ns: float | None, hold_ns: float | None) -> str:
+    """Both in us where duration() would give one of them another unit: so they compare at sight."""
+    wait, hold = duration(wait_ns), duration(hold_ns)
+    if wait_ns is not None and hold_ns is not None and wait.split()[1] != hold.split()[1]:
+        wait, hold = (f"{digits(time_ns / 1e3)} us" for time_ns in (wait_ns, hold_ns))
+    return f"wait {wait}, hold {hold}"
 
 
 def _wakes(lock: LockStatistics) -> str:
