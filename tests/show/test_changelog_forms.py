@@ -245,6 +245,17 @@ def test_underscores_of_names_are_underscores_in_a_ticket():
     assert r"\_\_ext4_new_inode() takes lock\_\* \& R\&amp;D's" in text
 
 
+def test_a_function_with_a_long_name_is_named_without_its_middle():
+    """As gcc names a part of one: of 36 letters and more the line was too long for a mail."""
+    found, whole = found_in("hardware"), "ext4_convert_unwritten_extents_endio"
+    long = f"{whole}.constprop.0"
+    costs = {arm: pd.concat([cost, cost.assign(function=long)]) for arm, cost in found.costs.items()}
+    text = as_text(letter(STUDY, found._replace(costs=costs)))
+    assert text.count("ext4_convert_unwritte...nstprop.0 ") >= 2 and long not in text
+    costs = {arm: cost.assign(function=whole, avg_us=1.25) for arm, cost in found.costs.items()}
+    assert whole in as_text(letter(STUDY, found._replace(costs=costs))), "there is room"
+
+
 RATES = ("80000", "810000")
 
 

@@ -314,7 +314,7 @@ def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str, benchmark: 
     found: list[Paragraph] = []
     for arm, cost in costs.items():
         rows = [
-            FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
+            FunctionCost(_function(r["function"], r["avg_us"]), r["total_us"], int(r["count"]), r["avg_us"])
             for r in cost.to_dict("records")
         ]
         lines = cost_table(rows).rstrip("\n").split("\n")
@@ -333,8 +333,18 @@ def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     for row in both.to_dict("records"):
         old, new = row["avg_us_before"], row["avg_us_after"]
         change = percent(old, new, False) if old else ""
-        lines.append(f"{row['function']:<30} {old:>10.2f} {new:>10.2f} {change}".rstrip())
+        lines.append(f"{_function(row['function'], old):<30} {old:>10.2f} {new:>10.2f} {change}".rstrip())
     return lines
+
+
+def _function(name: str, avg_us: float) -> str:
+    """Its name, without the middle where a line of a cost table has too little room beside the numbers."""
+    room = COLUMNS - len(cost_table([FunctionCost("", 0, 0, avg_us)]).splitlines()[1]) + NAME
+    return name if len(name) <= room else f"{name[: room - 12]}...{name[-9:]}"
+
+
+NAME = 30
+"""Columns of a cost table for a name; a longer one moves the numbers."""
 
 
 def _predicted(study: Study, prediction: dict[str, Any], compared: pd.DataFrame | None) -> list[Paragraph]:
