@@ -33,6 +33,17 @@ def test_columns_may_differ_in_scale_alone():
     )
 
 
+def test_arms_may_be_many():
+    """Twenty-one parameters: a search needs a direction for each."""
+    few = np.array([1.0, 8])
+    table = {
+        f"arm {k}": (few, AMDAHL(few, lambda_per_s=100 + k, sigma=0.1) * [1, 1 + 0.001 * (k % 3)])
+        for k in range(20)
+    }
+    found = fit_model(table, AMDAHL, share=["sigma"])
+    assert found.params["sigma"] == pytest.approx(0.1, rel=0.01) and found.free_parameters == 21
+
+
 def test_one_column_says_what_the_other_cannot():
     """Saturated from the first point on, the slow arm alone says nothing of Z; the fast arm does."""
     slow = MACHINE_REPAIRMAN(LATE, Z_us=50, s_us=40) * WOBBLE[4:]

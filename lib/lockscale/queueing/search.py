@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,21 @@ from lockscale.queueing.shared import Shared, box_of, of_one, rate_of
 STARTS = 256
 RATES_AT_ONCE = 500_000
 APART = 0.2  # of the box in some direction: nearer starts would end in the same optimum
-# Multiples of their roots, modulo 1, fill a cube evenly (Weyl).
-PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 NO_RATE = 300.0  # log ratio where the model gives no rate at all: worse than any real miss
 COARSE, FINE = 1e-5, 1e-10  # relative, of the sum of squares
 E_FOLDS = 25.0  # beyond the box, where a parameter without a physical bound ends
+
+
+@cache
+def primes(count: int) -> FloatArray:
+    """The first ones: multiples of their roots, modulo 1, fill a cube evenly (Weyl)."""
+    found: list[int] = []
+    number = 2
+    while len(found) < count:
+        if all(number % one for one in found):
+            found.append(number)
+        number += 1
+    return np.array(found, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,7 @@ class Problem:
     @cached_property
     def scan(self) -> tuple[FloatArray, FloatArray]:
         """Global starts spread evenly in the box: places in it (tries, free), 0 to 1, and coordinates."""
-        cube = np.outer(np.arange(1, self.tries + 1), np.sqrt(PRIMES[: len(self.free)])) % 1
+        cube = np.outer(np.arange(1, self.tries + 1), np.sqrt(primes(len(self.free)))) % 1
         depth = np.log([self.box[p.name][0] / self.box[p.name][1] for p in self.free])
         spread = depth * (1 - cube)
         linear = [not p.positive for p in self.free]
@@ -213,7 +223,7 @@ class Problem:
             )
 
         with np.errstate(all="ignore"):
-            # dogbox ends exactly on a bound, so `at-bound` needs no tolerance
+            # dogbox ends exactly on a bound, by which `at-bound` is known
             found = least_squares(
                 self.residuals,
                 start,
