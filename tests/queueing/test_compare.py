@@ -94,6 +94,8 @@ def test_a_law_that_cannot_fall_is_none_of_a_curve_that_does():
     assert ranked.best.misfit and ranked.best.misses_fall and ranked.best.mape_pct < 25
     assert {one.status for one in ranked.best.reported} == {"misfit"}
     assert "The rate falls at the most threads, and amdahl, the least bad, does not" in repr(ranked)
+    assert "the rate falls at the most threads, and this law does not: its" in str(ranked.best)
+    assert "no fit within" not in str(ranked.best)
     assert not compare_models((threads, [*rates[:-1], 455e3]), [AMDAHL]).best.misses_fall
 
 
@@ -189,9 +191,16 @@ def test_a_calibrated_fit_is_not_said_to_miss_by_more_than_the_noise():
     threads = [1, 1, 8, 8, 64, 64]
     said = repr(compare_models((threads, noisy(np.array(threads), 0.05, 2)), [USL, AMDAHL]))
     assert "every model that is not calibrated" in said or "in sample within it" in said
-    assert "goes through every point" in repr(
+    assert "every model has a parameter for each point, so a small error says nothing" in repr(
         compare_models((threads, noisy(np.array(threads), 0.05, 2)), [USL])
     )
+
+
+def test_a_law_with_a_parameter_for_each_point_is_not_said_to_go_through_them():
+    """Amdahl's law cannot fall: its best is a rate between both, and sigma on its bound."""
+    ranked = compare_models(([1, 1, 2, 2], [100, 101, 80, 81]), [AMDAHL])
+    assert ranked.best.calibrated and ranked.best.mape_pct > 10
+    assert "so a small error" in repr(ranked) and "so a small error" in str(ranked.best)
 
 
 def test_a_model_that_cannot_fall_is_told_from_one_that_can():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, t
 
+from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL_SPILL, MACHINE_REPAIRMAN, RETRY_STORM, TWO_QUEUE, USL
 from lockscale.queueing.evidence import coverage_pct
 from lockscale.queueing.fit import fit_model
@@ -110,6 +111,15 @@ def test_a_bound_above_zero_holds():
     assert found.params["M_threads"] >= 1
 
 
+@pytest.mark.parametrize("most", [32, 64])
+def test_a_bound_above_zero_is_told_however_long_the_table_is(most):
+    """All of this table is beyond M: the digits of its logarithm depend on the most threads."""
+    threads = np.array([n for n in THREADS if n <= most])
+    rates = 1e5 * threads / (1 + 0.2 * (threads - 0.5))
+    found = fit_model((threads, rates), AMDAHL_SPILL, fixed={"lambda_per_s": 1e5, "sigma": 0})
+    assert {p.name: p.status for p in found.parameters}["M_threads"] == "at-bound"
+
+
 def test_repeats_narrow_the_interval():
     rng = np.random.default_rng(5)
 
@@ -171,6 +181,13 @@ def test_prediction_of_a_mean_is_the_textbook_interval_too(runs):
     predicted = fitted_constant(logs).predict([10, 20], runs=[runs, runs])
     for ends, at in ((predicted.low, logs.mean() - half), (predicted.high, logs.mean() + half)):
         assert np.log(ends / [10_000, 20_000]) == pytest.approx([at, at], abs=1e-4)
+
+
+@pytest.mark.parametrize("runs", [0, -1, [1, 2, 3], [1, float("nan")], "many"])
+def test_a_number_of_runs_that_is_none_is_refused(runs):
+    found = fitted_constant(repeated([0.02, -0.03, 0.01], 0.03))
+    with pytest.raises(BadInput, match="runs "):
+        found.predict([10, 20], runs=runs)
 
 
 def test_where_the_model_is_wrong_a_mean_of_as_many_runs_varies_as_the_points_do():

@@ -142,6 +142,13 @@ def test_threads_beyond_the_first_part_of_the_machine_cost_more():
     assert rate == pytest.approx([4 / 1.3, 8 / 3.7])
 
 
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_usl_with_an_exponent_up_to_one_falls_only_where_a_second_thread_costs_an_operation(sigma, b):
+    rate = USL_EXPONENT(np.arange(1, 100), lambda_per_s=1, sigma=sigma, b=b)
+    assert np.all(np.diff(rate) >= -1e-12)
+    assert USL_EXPONENT([1, 2], lambda_per_s=1, sigma=1.5, b=b) == pytest.approx([1, 0.8])
+
+
 @given(st.floats(0.01, 2), st.floats(1.2, 4))
 def test_the_peak_of_the_usl_with_an_exponent_is_where_its_formula_says(sigma, b):
     def slope(n):  # of 1 + sigma (N - 1)^b - sigma b N (N - 1)^(b - 1), the sign of dX/dN

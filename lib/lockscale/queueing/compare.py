@@ -187,7 +187,7 @@ def _floor(all_of_them: Comparison) -> str:
         freely = f" ({_and(through)} {has} a parameter for each point, which says nothing)" if through else ""
         return f"{noise}; in sample within it: {names}{freely}.{enough}"
     if all(one.calibrated for one in all_of_them.fits):
-        return f"{noise}; every model goes through every point, so the error in sample says nothing."
+        return f"{noise}; every model has a parameter for each point, so a small error says nothing."
     those = " that is not calibrated" if any(one.calibrated for one in all_of_them.fits) else ""
     return f"{noise}; the error in sample of every model{those} is larger."
 

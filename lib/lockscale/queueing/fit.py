@@ -4,6 +4,7 @@
 The interval of each parameter is from the profile of the sum of squares.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 
@@ -43,7 +44,9 @@ def _estimate(problem: Problem, optima: Sequence[Optimum], found: Noise | None, 
     ends = [_end(problem, optima, found, k, float(bounds[k])) for bounds in problem.bounds]
     low, high = (None if end is None else float(problem.value(k, end)) for end in ends)
     status = "open-high" if high is None else "open-low" if low is None else "identified"
-    if value == p.high or (value == p.low and not (p.positive and p.low == 0)):
+    # to the digits of exp(log(bound)), which are not always all
+    on_low, on_high = (math.isclose(value, bound, rel_tol=1e-12) for bound in (p.low, p.high))
+    if on_high or (on_low and not (p.positive and p.low == 0)):
         status = "at-bound"
     low = p.low if low is None else low
     high = p.high if high is None and np.isfinite(p.high) else high

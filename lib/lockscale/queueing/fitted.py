@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.interval import NOISE_FLOOR, Noise, crossing
-from lockscale.queueing.model import FloatArray, check_threads
+from lockscale.queueing.model import FloatArray, as_floats, check_threads
 from lockscale.queueing.points import Points
 from lockscale.queueing.search import Optimum, Problem, problem_of, search
 from lockscale.queueing.shared import rate_of
@@ -149,7 +149,7 @@ class Fit:
 
     @property
     def calibrated(self) -> bool:
-        """As many free parameters as thread counts: the curve goes through every point."""
+        """As many free parameters as thread counts: only a bound keeps the curve off some point."""
         return self.free_parameters == len(self.points)
 
     @property
@@ -245,9 +245,11 @@ class Fit:
         For a linear model this is the textbook prediction interval; here it keeps the physical
         bounds too.
         """
-        n, k = check_threads(threads), self._place(column)
+        n, k, more = check_threads(threads), self._place(column), as_floats("runs", runs)
+        if len(more) not in (1, len(n)) or np.any(more <= 0):
+            raise BadInput("runs is one number above 0, or one for each number of threads.")
         rates = rate_of(self.problem.model, n, np.full(len(n), k), self.params)
-        points = zip(n, np.log(rates), np.broadcast_to(runs, n.shape), strict=True)
+        points = zip(n, np.log(rates), np.broadcast_to(more, n.shape), strict=True)
         ends = np.array([self._interval(*point, k) for point in points]).reshape(-1, 2)
         return Prediction(n, rates, np.exp(ends[:, 0]), np.exp(ends[:, 1]))
 
@@ -327,13 +329,13 @@ def _cells(e: Estimate) -> tuple[str, str, str, str, str]:
 def _notes(one: Fit) -> list[str]:
     notes = [f"error {one.mape_pct:.1f}% in sample, {_held_out(one)} leave-one-out"]
     if one.misfit:
-        notes.append(
-            f"no fit within {LARGEST_HELD_OUT_PCT:g}% "
-            f"{'in sample' if one.loo_pct is None else 'leave-one-out'}: its parameters do not describe the "
-            f"machine"
-        )
+        where = "in sample" if one.loo_pct is None else "leave-one-out"
+        why = "the rate falls at the most threads, and this law does not"
+        if one.misfit_on_average:
+            why = f"no fit within {LARGEST_HELD_OUT_PCT:g}% {where}"
+        notes.append(f"{why}: its parameters do not describe the machine")
     if one.calibrated:
-        notes.append("calibrated: no degree of freedom, so the error in sample says nothing")
+        notes.append("calibrated: a parameter for each point, so a small error in sample says nothing")
     return [*notes, *one.points.warnings]
 
 

@@ -76,7 +76,7 @@ of an operation. b says how fast more threads add to it: b = 1 is Amdahl's law (
 lock), b = 2 is close to the USL's crosstalk (they also disturb each other in pairs), b < 1 means that
 they spread over more locks as they become more. Unlike the USL's, sigma may exceed 1: the first
 other thread also takes the cache lines away. For b > 1 the rate has its maximum where
-sigma (N-1)^(b-1) (b N - N + 1) = 1; for b <= 1 it does not fall.
+sigma (N-1)^(b-1) (b N - N + 1) = 1; for b <= 1 it falls only where sigma > 1.
 
 An empirical law: b stands for no mechanism of its own.
 """
