@@ -97,10 +97,18 @@ def test_the_axis_says_what_is_counted(unit: str, says: str, quick):
 
 def test_a_calibrated_fit_has_no_band_and_an_open_one_stays_in_the_figure():
     three = Column("t", "c", THREADS[:3], RATES[:3], None, "ops/s", "published")
-    assert "95% for one more run" not in traces(draw_fit(three, fit_column(three, "usl")))
+    alone = draw_fit(three, fit_column(three, "usl"))
+    assert "95% for one more run" not in traces(alone) and "band" not in alone.layout.title.text
     loose = Column("t", "c", THREADS[:4], RATES[:4] * [1, 3, 0.3, 2], None, "ops/s", "published")
     band = traces(draw_fit(loose, fit_column(loose, "usl")))["95% for one more run"]
     assert np.isfinite(np.array(band.y, dtype=float)).all()
+
+
+def test_of_a_law_that_does_not_describe_the_table_nothing_is_identified():
+    falls = replace(COLUMN, rates_per_s=1e4 / THREADS)
+    one = fit_column(falls, "amdahl")
+    statuses = traces(draw_fit(falls, one))["parameters"].cells["values"][3]
+    assert one.misfit and "misfit" in statuses and "identified" not in statuses
 
 
 def test_many_rows_are_drawn_as_their_means():

@@ -234,10 +234,7 @@ def _with_landmarks(columns: tuple[Column, ...], fits: tuple[Fit, ...]) -> Fitte
     landmarks = () if columns[0].given or _not_ranked(fits) else diagnose(fits[0])
     units = {column.unit for column in columns}
     rate = units.pop() if len(units) == 1 else ""  # a ceiling is in what the table is in, such as B/s
-    said = tuple(
-        replace(one, status=fits[0].status(one.status), unit=(one.unit == PER_SECOND and rate) or one.unit)
-        for one in landmarks
-    )
+    said = tuple(replace(one, unit=(one.unit == PER_SECOND and rate) or one.unit) for one in landmarks)
     return FittedColumns(columns, fits, said)
 
 

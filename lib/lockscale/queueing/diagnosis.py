@@ -19,7 +19,7 @@ extreme is climbed. Ends are right to some per cent of the interval's width, on 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -209,9 +209,9 @@ class Diagnosis:
     """One landmark and its 95% interval; ends are None where the data set none.
 
     name: `knee_threads`, and `knee_threads[COLUMN]` of a fit of several columns.
-    status: `identified`, `open-low`, `open-high`, `calibrated` (no interval), or `none`: the curve has
-    no such landmark up to the horizon, and `low` is then where one could at the earliest be. extrapolated:
-    it lies beyond the table.
+    status: `identified`, `open-low`, `open-high`, `misfit` (in place of `identified`, of a `Fit.misfit`),
+    `calibrated` (no interval), or `none`: the curve has no such landmark up to the horizon, and `low` is then
+    where one could at the earliest be. extrapolated: it lies beyond the table.
     """
 
     name: str
@@ -245,7 +245,7 @@ def diagnose(one: Fit) -> tuple[Diagnosis, ...]:
     for k in columns:
         curves = [_curve(one, k, x) for x in near.inside]
         found += [_with_ends(near, k, curves, name) for name in LANDMARKS]
-    return tuple(found)
+    return tuple(replace(landmark, status=one.status(landmark.status)) for landmark in found)
 
 
 def _with_ends(near: Region, column: int, curves: list[CurveShape], name: str) -> Diagnosis:

@@ -50,9 +50,10 @@ def draw_fit(column: Column, one: Fit) -> go.Figure:
     held_out = "" if one.loo_pct is None else f", {one.loo_pct:.1f}% held out"
     how = f", {column.made_of}" if column.made_of else ""
     points = f"{ORIGINS.get(column.origin, 'origin not stated')} ({column.table}{how})"
+    interval = "" if one.noise is None else "; band: 95% for one more run"
     drawn = _panels(
         f"{column.name}: {one.model}, error {one.mape_pct:.1f}%{held_out}",
-        f"points: {points}; line: fitted; band: 95% for one more run",
+        f"points: {points}; line: fitted{interval}",
         # a unit may also be bytes, or threads' work
         "operations per second" if column.unit in ("", "ops/s") else column.unit,
     )
