@@ -32,6 +32,18 @@ REFUSED = {
         "threads,value,unit\n1,100,creates/s\n2,190,creates/s\n4,300,ops/s\n",
         "row 4, column unit is 'ops/s': rows before it are in creates/s, so give the whole curve in one unit",
     ),
+    "a row without a unit": (
+        "threads,value,unit,metric\n1,100,ops/s,rate\n2,190,,rate\n4,300,ops/s,rate\n",
+        "row 3, column unit is '': rows before it are in ops/s, so give the whole curve in one unit",
+    ),
+    "a unit in the last row only": (
+        "threads,value,unit,metric\n1,100,,rate\n1,110,ops/s,rate\n",
+        "row 3, column unit is 'ops/s': rows before it have none, so give",
+    ),
+    "a point in an unknown unit": (
+        "threads,value,unit,metric\n1,100,ops/s,rate\n2,190,operations,rate\n4,300,ops/s,rate\n",
+        "row 3, column unit is 'operations': rows before it are in ops/s, so give the whole curve",
+    ),
     "text": ("threads,value\n1,100\n2,fast\n", "row 3, column value is 'fast'"),
     "thousands": ('threads,value\n1,100\n2,"1,900"\n', "row 3, column value is '1,900'"),
     "comma in a number": ("threads,value\n1,100\n2,1,9\n", "row 3 has more cells"),

@@ -9,7 +9,7 @@ import datetime
 import io
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -225,9 +225,31 @@ def _in_one_unit(cells: pd.DataFrame, where: str) -> "tuple[pd.DataFrame, pd.Ser
     if not known:
         units = ", ".join(map(str, cells.unit.unique()))
         raise BadInput(f"{where} has no rates: its units are {printable(units)}; add rows in {RATES}")
+    names = {unit: one.name for unit, one in known.items()}
+    _check_one_unit(cells, names, where)
     cells = cells[cells.unit.isin(list(known))]
     scale = cells.unit.map({unit: one.per_s for unit, one in known.items()})
-    return cells.assign(unit=cells.unit.map({unit: one.name for unit, one in known.items()})), scale
+    return cells.assign(unit=cells.unit.map(names)), scale
+
+
+def _check_one_unit(cells: pd.DataFrame, names: Mapping[object, str], where: str) -> None:
+    """A curve of rates has no row without a unit, and no two units that share no thread count.
+
+    names: of the units of rates, one for each meaning. Rows of other units are left out, and so would be
+    points of such a curve.
+    """
+    units = cells.unit.astype(object).where(cells.unit.notna(), "").map(lambda unit: names.get(unit, unit))
+    cells = cells.assign(unit=units)
+    keys = [name for name in APART if name in cells and name != "unit"]
+    for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
+        of_unit = {unit: set(of.threads) for unit, of in rows.groupby("unit", sort=False)}
+        if len(of_unit) == 1 or of_unit.keys().isdisjoint(names.values()):
+            continue
+        if "" in of_unit or len(set().union(*of_unit.values())) == sum(map(len, of_unit.values())):
+            first = rows.unit.iloc[0]
+            before = f"are in {printable(first)}" if first else "have none"
+            advice = f"rows before it {before}, so give the whole curve in one unit"
+            _refuse(rows.unit != first, rows.unit, where, advice)
 
 
 def _numbers(cells: pd.DataFrame, name: str, where: str) -> "pd.Series[float]":
@@ -261,7 +283,6 @@ def _said(cell: object) -> str:
 
 def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
     keys = [name for name in APART if name in cells]
-    _check_one_unit(cells, [name for name in keys if name != "unit"], where)
     named = _naming(cells, keys)
     found = []
     for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
@@ -278,18 +299,6 @@ def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
             )
         )
     return found
-
-
-def _check_one_unit(cells: pd.DataFrame, keys: list[str], where: str) -> None:
-    """Units that share no thread count are of one curve whose unit is not the same in every row."""
-    if "unit" not in cells:
-        return
-    for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
-        of_unit = [set(of.threads) for _, of in rows.groupby("unit", sort=False)]
-        if len(of_unit) > 1 and len(set().union(*of_unit)) == sum(map(len, of_unit)):
-            other = rows[rows.unit != rows.unit.iloc[0]]
-            advice = f"rows before it are in {rows.unit.iloc[0]}, so give the whole curve in one unit"
-            _refuse(other.unit.notna(), other.unit, where, advice)
 
 
 def _naming(cells: pd.DataFrame, keys: list[str]) -> list[str]:
