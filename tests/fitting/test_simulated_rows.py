@@ -17,6 +17,7 @@ from lockscale.fitting.scoreboard_rows import ColumnTarget, simulated_rows
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, SimulatedModel
 from lockscale.queueing import USL
 from lockscale.queueing.fit import fit_model
+from lockscale.queueing.model import Law, LawParameter
 from lockscale.queueing.points import points
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.show.scoreboard import scoreboard_text
@@ -141,6 +142,33 @@ def test_a_mean_of_repeats_is_held_against_the_interval_of_a_mean_of_as_many():
     assert far[1] < logs[4].mean() - few.mean() < far[0] and found["coverage_pct"] == 50
     ends = [np.log(one["high"] / one["threads"] / 1000) for one in found["extrapolated"]]
     assert ends == pytest.approx(2 * [few.mean() + far[1]], abs=1e-4)
+
+
+def test_a_calibrated_fit_to_few_threads_has_no_coverage():
+    threads = np.array([1.0, 16, 32])
+    table = points(threads, threads * [1000, 1010, 990])
+    whole, small = (
+        fit_model(part, USL, fixed={"sigma": 0, "kappa": 0}) for part in (table, table.keep(threads < 8))
+    )
+    found = scoreboard_rows._ahead(whole, small, "")
+    assert found["coverage_pct"] is None and found["extrapolation_pct"] == pytest.approx(1, rel=0.02)
+
+
+def test_a_parameter_of_which_the_data_say_nothing_is_as_wide_as_its_bounds():
+    def pair(free, high):
+        return LawParameter(free, "us", 1.0, high, positive=True)
+
+    silent = Law(
+        "silent",
+        (pair("think_us", 100.0), pair("never_us", 400.0)),
+        lambda threads, params: 1e6 * threads / params["think_us"] * np.ones_like(params["never_us"]),
+        lambda threads, rates: {"think_us": (1, 100), "never_us": (1, 400)},
+    )
+    table = points([1, 2, 4, 8], np.array([1, 2, 4, 8]) * 5e4 * [1.02, 0.98, 1.01, 0.99])
+    logs = scoreboard_rows._logs(fit_model(table, silent))
+    known, unknown = np.sqrt(np.diag(logs["covariance"]))
+    assert known == pytest.approx(np.std(np.log([1.02, 0.98, 1.01, 0.99]), ddof=2) / 2, rel=1e-3)
+    assert unknown == pytest.approx(np.log(400))
 
 
 def test_a_column_that_depends_on_what_is_not_free_is_refused():

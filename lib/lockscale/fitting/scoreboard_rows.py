@@ -160,6 +160,9 @@ def _curve(best: Fit) -> list[Row]:
     return _rows({"threads": table.threads, "model": rates, "residual_pct": best.residuals_pct})
 
 
+FLAT = 1e-15
+"""Of the largest curvature of a fit: a direction with no more has none."""
+
 SMALL_N = 8
 """Extrapolation: fitted to so many threads and fewer, compared with the rest."""
 
@@ -222,11 +225,15 @@ def _logs(whole: Fit) -> dict[str, Any]:
     """Of the logarithms of all free parameters: names (k,), mean (k,), covariance (k, k) and bounds (2, k).
 
     The covariance is the linear model's at the best: a direction that the data leave open has a wide one,
-    and only the bounds end it.
+    and only the bounds end it; one of which they say nothing at all has the width of the bounds.
     """
     ends = np.log(whole.problem.ends)
     jacobian, noise = whole.best.jacobian, whole.noise
-    spread = np.linalg.pinv(jacobian.T @ jacobian) * (noise.unit if noise else np.nan)
+    curvature = jacobian.T @ jacobian
+    spread = np.linalg.pinv(curvature, rcond=FLAT) * (noise.unit if noise else np.nan)
+    steep, directions = np.linalg.eigh(curvature)
+    flat = directions[:, steep <= FLAT * steep.max()]  # to pinv() these have no spread
+    spread += np.ptp(whole.problem.bounds, axis=0).max() ** 2 * flat @ flat.T
     return {
         "names": [one.name for one in whole.problem.free],
         "mean": (whole.best.x + ends).tolist(),
@@ -242,7 +249,7 @@ def _mean_of(errors_pct: Any) -> float:
 def _ahead(whole: Fit, small: Fit | None, column: str) -> dict[str, Any]:
     """Error at more than SMALL_N threads of the fit to fewer, and the coverage of its intervals.
 
-    Each interval is of the mean of as many runs as the point is of.
+    Each interval is of the mean of as many runs as the point is of; a calibrated fit has none.
     """
     points = whole.points
     there = points.keep((points.column == points.names.index(column)) & (points.threads > SMALL_N))
@@ -252,7 +259,7 @@ def _ahead(whole: Fit, small: Fit | None, column: str) -> dict[str, Any]:
     held = (ahead.low <= there.rate_per_s) & (there.rate_per_s <= ahead.high)
     return {
         "extrapolation_pct": _mean_of(error_pct(np.log(ahead.value) - there.log_rate)),
-        "coverage_pct": 100 * float(np.mean(held)),
+        "coverage_pct": 100 * float(np.mean(held)) if small.noise else None,
         "extrapolated": _rows(vars(ahead)),
     }
 
