@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.fitting.simulated_model import STEP, SimulatedModel
+from lockscale.fitting.simulated_model import STEP, SimulatedColumn, SimulatedModel
 from lockscale.queueing.fit import fit_model
 from lockscale.sim import simulate
 
@@ -32,6 +32,22 @@ def test_inode_claim_is_recovered_from_its_own_table(found):
         assert p.status == "identified"
         assert p.low < TRUTH[p.name] < p.high
         assert p.high / p.low < 2
+
+
+class Alone(SimulatedColumn):
+    """What a run would give where nobody waits."""
+
+    def value(self, model, threads, values, *, seed, operations):
+        return 1e6 * threads / (values["elsewhere_us"] + values["hold_ns"] / 1e3)
+
+
+def test_a_time_that_is_made_of_fitted_ones_is_one_of_its_own():
+    """work_us is no parameter of the model, so that its first time has no range to be scaled to."""
+    arm = Alone(at=lambda threads, free: {"elsewhere_us": 3 * free["work_us"], "hold_ns": free["hold_ns"]})
+    model = SimulatedModel("inode_claim", {**RANGES, "work_us": (5, 500)}, arms=[arm], scales=True)
+    for work_us in (20, 60, 100):
+        rate = model.rate(np.array([4.0]), {**TRUTH, "work_us": work_us})
+        assert rate == pytest.approx(4e6 / (3 * work_us + 0.2853), rel=1e-3)
 
 
 @pytest.mark.slow

@@ -91,7 +91,8 @@ class SimulatedModel:
     seed: int = 1
     operations: int = 4000
     scan_starts: int = 12
-    _memo: dict[tuple[int, int, Node], float] = field(default_factory=dict, repr=False)
+    _memo: dict[tuple[int, int, tuple[str, ...], Node], float] = field(default_factory=dict, repr=False)
+    _first: dict[tuple[int, int, str], float] = field(default_factory=dict, repr=False)
     _shown: list[Progress] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -157,22 +158,29 @@ class SimulatedModel:
 
     def _interpolated(self, arm: int, threads: int, free: Values) -> float:
         own = {name: value for name, value in self.each_arm[arm].at(threads, free).items() if value > 0}
-        unit, times = (self._unit(own), list(own.values())) if self.scales else (1.0, list(own.values()))
+        times = list(own.values())
+        unit = self._unit(arm, threads, own) if self.scales else 1.0
         at = np.log([time / unit for time in times[self.scales :]]) / STEP
         nodes = (weight * self._log_rate(arm, threads, own, node) for node, weight in _corners(at))
         return float(sum(nodes) + self.each_arm[arm].power * np.log(unit))
 
-    def _unit(self, own: Values) -> float:
-        """The first of an arm's times over the end of its range, where it is simulated: all are scaled so."""
+    def _unit(self, arm: int, threads: int, own: Values) -> float:
+        """The first of an arm's times over the end of its range, where it is simulated: all are scaled so.
+
+        One that is not fitted itself is simulated where it was first.
+        """
         name, value = next(iter(own.items()))
-        return value / self.free[name][1] if name in self.free else 1.0
+        if name in self.free:
+            return value / self.free[name][1]
+        return value / self._first.setdefault((arm, threads, name), value)
 
     def _log_rate(self, arm: int, threads: int, own: Values, node: Node) -> float:
         """At a node; where all times scale, the first of them is at its end."""
-        key = (arm, threads, node)
+        key = (arm, threads, tuple(own), node)
         if key not in self._memo:
             one = self.each_arm[arm]
-            first = [own_first / self._unit(own) for own_first in list(own.values())[: self.scales]]
+            unit = self._unit(arm, threads, own)
+            first = [time / unit for time in list(own.values())[: self.scales]]
             zeros = dict.fromkeys(one.at(threads, dict.fromkeys(one.depends_on, 1.0)), 0.0)
             values = zeros | dict(zip(own, [*first, *(float(np.exp(STEP * k)) for k in node)], strict=True))
             given = {**self.held, **one.held, **values}
