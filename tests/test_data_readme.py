@@ -139,6 +139,15 @@ def test_it_names_every_curve_of_the_scoreboard_that_misses_its_target():
     assert f"spin is {spin['mape_pct']:.0f}% too long" in SAID and attempts["target_pct"] == 5
 
 
+def test_it_names_every_curve_of_which_few_threads_do_not_tell_many():
+    ahead = [row for row in of_tables("simulator") if row["extrapolation_pct"] is not None]
+    off = {row["column"]: row["extrapolation_pct"] for row in ahead if row["extrapolation_pct"] > 50}
+    assert all(row["coverage_pct"] == 100 for row in ahead) and "contain every held-out point" in SAID
+    s3 = [row["column"] for row in ahead if row["table"] == "s3_fallocate2"]
+    assert list(off) == [*s3, "orphan-mutex throughput"] and len(s3) == 3
+    assert f"`orphan-mutex` in creat_clo ({off['orphan-mutex throughput']:.0f}%)" in SAID
+
+
 def test_what_it_says_of_attempts_follows_from_the_table():
     of_create = THREADS / S1.avg_us["ext4_create"]
     journal, spin = (
