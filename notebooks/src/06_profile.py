@@ -18,10 +18,12 @@ run = ""
 # corrected for all points (Holm).
 
 # %%
+import pandas as pd
 from IPython.display import display
 
-from lockscale.measure.compare_arms import counted_arms, extra_calls, function_costs
+from lockscale.measure.compare_arms import counted_arms, extra_calls, function_costs, most_extra
 from lockscale.measure.profiling import UNDER_PROFILER, lock_waits_of, overheads
+from lockscale.measure.rows import origin_of
 from lockscale.show.figures.study import counted_against_unpatched, function_shares
 from lockscale.show.headlines import counted, shown_counter
 from lockscale.show.readable import sentences, show_tables_whole
@@ -50,12 +52,12 @@ counts
 # profiler on.
 
 # %%
-most = extra.loc[extra.extra.idxmax()]
-point = (int(most.cpus), int(most.threads))
+point = most_extra(extra)
 names = (story.study.unpatched.name, story.study.patched.name)
-costs = [function_costs(story.rows, arm, *point) for arm in names]
+origin = origin_of(story.rows)
+costs = [function_costs(story.rows, arm, *point).assign(arm=arm, origin=origin) for arm in names]
 says = f"measured {story.where}, profiled; {point[0]} CPUs, {point[1]} processes"
-story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")
+story.show(function_shares(*costs, names, says), pd.concat(costs), "06-function-cost")
 
 # %% [markdown]
 # ## Locks and CPUs

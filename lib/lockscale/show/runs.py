@@ -24,7 +24,7 @@ from lockscale.measure.resume import state_of
 from lockscale.measure.rows import origin_of, refuse_changed
 from lockscale.measure.run_folder import Run, find_run, is_curated, read_provenance, read_study_file
 from lockscale.measure.significance import POINT
-from lockscale.show.readable import WRAPS
+from lockscale.show.readable import WRAPS, html_of
 from lockscale.show.story import open_story
 
 COLUMNS = ["run", "study", "target", "origin", "began_utc", "arms", "rows", "state", "place", "notebooks"]
@@ -196,7 +196,7 @@ class SideBySide:
 
     def _repr_html_(self) -> str:
         why = f"<p role='status'>{html.escape(self.why)}</p>" if self.why else ""
-        tables = (one.to_html(index=False, float_format="{:.4g}".format) for one in self.frames)
+        tables = map(html_of, self.frames)
         return "\n".join([why, *tables])
 
 

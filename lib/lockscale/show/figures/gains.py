@@ -30,7 +30,8 @@ def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
     told = own.dropna(subset=["predicted"])
     before = f"predicted: 90%, from {study.unpatched.name} alone, before {arm} was booted; "
     says = (
-        f"{before if len(told) else ''}virtual: the real kernels in virtual time"
+        f"{before if len(told) else ''}virtual: the real kernels in virtual time, bars from lowest "
+        f"to highest repeat"
         f"{'; published: on other hardware' if here.published.notna().any() else ''}"
     )
     drawn = figure(title, says, f"{TASKS} (log scale)", "gain (log scale)")

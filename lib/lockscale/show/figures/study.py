@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
-from lockscale.measure.rows import is_benchmark, origin_in_words, origin_of, rate_note
+from lockscale.measure.rows import ORIGINS, is_benchmark, origin_in_words, origin_of, rate_note
 from lockscale.show.figures.tables import label
 from lockscale.show.figures.template import (
     COLOURS,
@@ -57,8 +57,8 @@ def table_beside_simulated(
         f"; dots: single runs, where they differ by more than {APART:g} times" if points.apart.any() else ""
     )
     says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}{dots}{marked}"
-    beside = f"simulated and {table.kind}" if len(shown) else "simulated"
-    drawn = figure(f"{study.name}: {beside}", says, TASKS, study.metric)
+    beside = f" and {_whence(table)}" if len(shown) else ""
+    drawn = figure(f"{study.name}: simulated{beside}", says, TASKS, study.metric)
     arms = [*study.arm_names, *(in_table.arm if table.path else ())]
     for k, arm in enumerate(dict.fromkeys(arms)):
         curve, marks = points[points.arm == arm], in_table[in_table.arm == arm]
@@ -90,6 +90,12 @@ def _calibrated(study: Study, table: StudyTable) -> str:
     if all(map(is_shipped, models)):
         return f"calibrated to published points{_but_for(study)}"
     return "calibrated as the model's file says"
+
+
+def _whence(table: StudyTable) -> str:
+    """The origin of a table's numbers; the name of the file where it does not state it."""
+    known = bool(table.origins) and set(table.origins) <= ORIGINS.keys()
+    return " and ".join(map(origin_in_words, table.origins)) if known else table.kind
 
 
 def _but_for(study: Study) -> str:
@@ -125,7 +131,7 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
     """The counter that carries the proof: of each arm its change from the unpatched arm."""
     counter, unpatched = str(counts.counter.iloc[0]), study.unpatched.name
     here = counts[counts.counter == counter]
-    says = f"measured {where}; bars: {_levels(here.level_pct)}%, rank-based; {_verdicts(here.significant)}"
+    says = f"counted {where}; bars: {_levels(here.level_pct)}%, rank-based; {_verdicts(here.significant)}"
     drawn = figure(f"{counter}: change from {unpatched}", says, f"{TASKS} on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
