@@ -31,8 +31,8 @@ runs_table(only_study, only_target, only_origin)
 # %% [markdown]
 # ## Browse
 #
-# Filter the table, and choose two runs of the same study and origin to compare; no two of the curated runs
-# have both in common.
+# Filter the table, and choose two runs of the same study and origin to compare. Of the curated runs only the
+# two of handle-start in virtual time have both in common.
 
 # %%
 browse_runs()
@@ -40,9 +40,10 @@ browse_runs()
 # %% [markdown]
 # ## Two runs
 #
-# The settings that differ, then rates and counters, if `first` and `second` above name two runs of one study
-# and origin, or if `runs/` has two. There is no significance test: a machine drifts from
-# run to run, and only the arms of one run are interleaved. Rates under emulation are not a benchmark.
+# The settings that differ, then rates and counters, of the runs `first` and `second` above; where these are
+# empty, of the latest two that have study and origin in common, curated or not. There is no significance
+# test: a machine drifts from run to run, and only the arms of one run are interleaved. Rates in a plain guest
+# (target qemu) are not a benchmark.
 
 # %%
 side_by_side(first, second)
