@@ -13,10 +13,11 @@
 # does. With `target = "manycore"` and `run` the name of a run in data/measured it shows what is below,
 # after some minutes: every arm's model is fitted to the unpatched arm.
 #
-# In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
-# of the other arms there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim
-# it is the patched one, and the retries of the unpatched kernel are derived from it: that tests the model,
-# but it is not a prediction made before the patch.
+# In a run of group-trylock, orphan-file or inode-claim that is not in virtual time, one arm is also booted on
+# the run's own target and its events are counted, to predict the counts of the other arms there. For the
+# first two that is the unpatched kernel. For inode-claim it is the patched one, and the retries of the
+# unpatched kernel are derived from it: that tests the model, but it is not a prediction made before the
+# patch.
 
 # %% tags=["parameters"]
 study = "inode-claim"
