@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools.perf_record import Folded, FunctionSamples, functions, merge, read_folded, write_folded
+from lockscale.tools.registry import profile_of
 
 STACKS = Folded("cycles", {("a", "f", "g"): 3, ("a", "f", "f"): 2, ("b", "g"): 4, ("a",): 1})
 
@@ -53,3 +54,15 @@ def test_two_events_are_not_merged():
         merge([STACKS, Folded("cpu-clock", {("a",): 1})])
     with pytest.raises(BadInput, match="0 events"):
         merge([])
+
+
+def test_a_difference_of_two_profiles_is_none():
+    with pytest.raises(BadInput, match=r"^line 1: each stack has two counts, as difffolded\.pl prints them"):
+        profile_of("mdtest;open;osq_lock 12 15\nmdtest;open;foo 1 2\n")
+    assert profile_of("node;LazyCompile:~f 12 15\nnode;g 2\n").samples == 17
+
+
+def test_samples_of_another_event_are_no_time():
+    said = "samples of cache-misses are no shares of the time: record cycles"
+    assert said in profile_of("# cache-misses, 10 samples\na;f;f 2\na;f;g 8\n").warnings
+    assert not profile_of("# cycles, 10 samples\na;f;f 2\na;f;g 8\n").warnings

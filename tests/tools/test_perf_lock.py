@@ -225,6 +225,15 @@ def test_waits_that_perf_could_not_follow_are_said():
     assert any("2 of 180" in warning for warning in perf_lock.parse(text).warnings)
 
 
+def test_what_perf_lost_is_said_and_is_no_title():
+    """Tables go to standard error, as this does."""
+    text = (SAMPLES / "perf_lock-6.12.95-caller.txt").read_text()
+    lost = f"Warning:\nProcessed 9000 events and lost 12 chunks!\n\nCheck IO/CPU overload!\n\n{text}"
+    (table,) = perf_lock.tables(lost)
+    assert "perf lost 12 chunks of what it recorded: shares and sums may be far off" in table.warnings
+    assert (table.title, table.waits) == (perf_lock.tables(text)[0].title, perf_lock.tables(text)[0].waits)
+
+
 def printed_time(ns):
     """lock_stat_key_print_time() of tools/perf/builtin-lock.c, width 12."""
     for base, unit in ((3.6e12, "h "), (6e10, "m "), (1e9, "s "), (1e6, "ms"), (1e3, "us")):

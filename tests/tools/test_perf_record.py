@@ -98,6 +98,17 @@ def test_the_header_that_perf_script_prints_is_no_sample():
         perf_record.parse(PLAIN.replace("\n\n", "\n\n# captured on\n"))
 
 
+def test_lines_that_end_as_in_windows_are_the_same_samples():
+    text = "app 7 1.000001: cycles: \n\tffffffff81 osq_lock+0x1 (vmlinux)\n\n"
+    assert perf_record.parse(text.replace("\n", "\r\n")) == perf_record.parse(text)
+
+
+def test_samples_of_a_tracepoint_are_no_time():
+    text = "app 7 1.000001: lock:contention_begin: 0xff (flags=SPIN)\n\tffffffff81 osq_lock+0x1 (vmlinux)\n\n"
+    said = "samples of lock:contention_begin are no shares of the time: record cycles"
+    assert said in perf_record.profile_of(perf_record.parse(text)).warnings
+
+
 def test_two_events_are_not_added():
     text = "a 1 1.000000: cycles: \n\tff f\n\na 1 1.000001: cpu-clock: \n\tff f\n\n"
     with pytest.raises(BadInput, match="one event at a time"):

@@ -122,6 +122,47 @@ def test_a_row_that_a_mailer_broke_is_one_row():
     )
 
 
+WIDE = "    60.00%  mdtest           [kernel.kallsyms]           [k] native_queued_spin_lock_slowpath\n"
+NARROW = "     1.20%  mdtest           [kernel.kallsyms]           [k] osq_lock\n"
+
+
+@pytest.mark.parametrize("at", ["native_", "[k]", "[kernel"])
+@pytest.mark.parametrize("mark", ["", "> "])
+def test_a_wide_row_that_a_mailer_broke_is_not_lost(at, mark):
+    """The functions that wait have the longest names, so their rows are those that are broken."""
+    head = "# Overhead  Command  Shared Object      Symbol\n"
+    text = head + WIDE.replace(at, f"\n{at}", 1) + NARROW
+    (profile,) = profiles_of("".join(mark + line for line in text.splitlines(keepends=True)))
+    assert [(one.name, one.share_pct) for one in profile.entries] == [
+        ("native_queued_spin_lock_slowpath", 60),
+        ("osq_lock", 1.2),
+    ]
+
+
+def test_a_row_without_its_symbol_is_named():
+    (profile,) = profiles_of(WIDE.replace(" native", "\nWith the patch, native") + NARROW)
+    assert [one.name for one in profile.entries] == ["osq_lock"]
+    assert any("line 1 is left out, it has no symbol: 60.00%  mdtest" in one for one in profile.warnings)
+    assert profile.lost_line == 1
+
+
+def test_the_colours_of_a_terminal_are_not_read():
+    """perf gives them to the larger percentages alone, so a report without those rows would look whole."""
+    coloured = WIDE.replace("    60.00%", "\x1b[31m    60.00%\x1b[m") + NARROW
+    (profile,) = profiles_of(f"\x1b[H\x1b[2J{coloured}")
+    assert profile.entries == profiles_of(WIDE + NARROW)[0].entries
+
+
+def test_the_table_of_perf_diff_is_refused():
+    """A row of it that has no change looks like one of perf report."""
+    head = "# Event 'cycles'\n#\n# Baseline  Delta Abs  Shared Object      Symbol\n"
+    rows = "    45.32%    -20.10%  [kernel.kallsyms]  [k] osq_lock\n     1.20%             [vdso]  [.] foo\n"
+    with pytest.raises(
+        BadInput, match=r"^line 3: this is perf diff's table: give perf report --stdio of one"
+    ):
+        profiles_of(head + rows)
+
+
 @pytest.mark.parametrize("share", ["63,21%", "63.2x%"])
 def test_a_row_whose_share_is_damaged_is_named(share: str):
     text = sample("flat")
@@ -212,9 +253,32 @@ def test_lost_samples_are_a_warning():
     assert "perf lost 900000 samples: shares may be far off" in profile_of(lost).warnings
 
 
+@pytest.mark.parametrize(
+    ("said", "lost"),
+    [
+        ("9000 events and lost 12 chunks!\n\nCheck IO/CPU overload!", "12 chunks"),
+        ("9 samples and lost 34.56%!", "34.56%"),
+    ],
+)
+def test_what_perf_lost_is_said_and_is_no_title(said, lost):
+    """It stands above the report where standard error goes to the same file."""
+    (profile,) = profiles_of(f"Warning:\nProcessed {said}\n\n{WIDE}")
+    assert f"perf lost {lost} of what it recorded: shares and sums may be far off" in profile.warnings
+    assert profile.title == ""
+
+
+def test_what_perf_top_lost_is_said():
+    text = (SAMPLES / "perf_top-by-hand.txt").read_text()
+    lost = text.replace("lost: 0/0", "lost: 5/900")
+    assert lost != text and not any("lost" in one for one in profile_of(text).warnings)
+    said = "perf lost 900 samples of what it recorded: shares and sums may be far off"
+    assert said in profile_of(lost).warnings
+
+
 def test_samples_of_another_event_are_no_time() -> None:
     head, body = "# Samples: 1K of event '{}'\n#\n", "    60.00%  app  [kernel.kallsyms]  [k] osq_lock\n"
-    for event in ("cycles:P", "cpu_core/cycles/", "cpu-clock", "task-clock:u", "ibs_op//"):
+    of_time = ("cycles:P", "cpu_core/cycles/", "cpu-clock", "task-clock:u", "ibs_op//", "CPU_CYCLES")
+    for event in (*of_time, "cpu_clk_unhalted.thread"):
         assert not [one for one in profile_of(head.format(event) + body).warnings if "samples of" in one]
     for event in ("cache-misses", "page-faults", "lock:contention_begin"):
         said = f"samples of {event} are no shares of the time: record cycles"

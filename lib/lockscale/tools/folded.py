@@ -8,17 +8,19 @@ every stack ends in the scheduler. Frames `_[k]` are of the kernel, `-` parts it
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of, wait_of
 from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.profile_entry import Entry
+from lockscale.tools.profile_entry import Entry, no_time
 from lockscale.tools.seal import UNSEALED
 
 TOOL = "folded"
 
 _STACK = re.compile(r"([^;\s][^;]*(?:;[^;]+)+) (\d{1,18})(\.\d{0,9})?", re.ASCII)
+_TWO_COUNTS = re.compile(r" \d+ \d+$", re.ASCII)
 _HEAD = re.compile(r"# (\S+), (\d{1,18}) samples")
 _FRAME_MARK = re.compile(r"_\[[a-z]\]$")
 _ASLEEP = re.compile(r"finish_task_switch\S*|__?schedule|schedule\w*|io_schedule\w*|__traceiter_sched_switch")
@@ -45,6 +47,7 @@ def profiles(text: str) -> list[LockProfile]:
         raise BadInput(f"the folded stacks are {total} samples of {heads[0][2]}: lines are missing")
     warnings = [*(one for one in cut if not (heads and one == UNSEALED)), *left_out]
     title = heads[0][1] if heads else "folded stacks"
+    warnings += no_time(title) if heads else []
     lost_line = next((one.number for one in lost if ";" in one.text), None)
     return [profile_of_stacks(TOOL, counts, title, lines[0].number, warnings, lost_line=lost_line)]
 
@@ -103,9 +106,26 @@ def ends_asleep(innermost: Sequence[tuple[str, float]]) -> bool:
     return sleeping > _MOSTLY * sum(count for _, count in known)
 
 
+def without_mark(frame: str) -> str:
+    """A function's name without `_[k]`."""
+    return _FRAME_MARK.sub("", frame) if frame[-1:] == "]" else frame
+
+
+def _refuse_two_counts(lines: Sequence[TextLine]) -> None:
+    """Of a difference of two profiles: the number in front of the last one is no part of a name."""
+    stacks = (one for one in lines if _STACK.fullmatch(one.text))
+    first = next(stacks, None)
+    if first and all(_TWO_COUNTS.search(one.text) for one in chain([first], stacks)):
+        raise BadInput(
+            f"line {first.number}: each stack has two counts, as difffolded.pl prints them: give the stacks "
+            "of one profile"
+        )
+
+
 def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int, int]], list[TextLine]]:
     """Stacks with number and line, and warnings of lines that are none, with theirs."""
     counts, lost = [], []
+    _refuse_two_counts(lines)
     for number, line in lines:
         if found := _STACK.fullmatch(line):
             if found[3]:
@@ -114,9 +134,7 @@ def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int,
                     "samples or microseconds"
                 )
             process, *frames = found[1].split(";")
-            names = (
-                name if name[-1:] != "]" else _FRAME_MARK.sub("", name) for name in frames if name != "-"
-            )
+            names = map(without_mark, (name for name in frames if name != "-"))
             counts.append(((process, *names), int(found[2]), number))
         elif line and not line.startswith("#"):
             said = f"line {number} is left out, it is not a folded stack: {printable(line)}"

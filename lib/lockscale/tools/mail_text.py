@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Lines of a mail: without the marks of quoting, and with what the transport wrote in its place put back.
 
+Of what a terminal showed, without its colours: perf report has them in its larger percentages alone.
+
 Every line keeps the number it has in the text, so that a message can name it.
 """
 
@@ -14,6 +16,7 @@ from lockscale.tools.seal import unsealed
 _QUOTE = re.compile(r"(?:[ \t]?>)+ ?")
 _BEGINS_QUOTED = re.compile(r"\s*>")
 _QUOTED_PRINTABLE = re.compile(r"^Content-Transfer-Encoding: *quoted-printable", re.IGNORECASE | re.MULTILINE)
+_COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\(B)")
 _INTERRUPT = "^C"  # the key that ended the tool, as a terminal shows it before what is printed then
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\r": ""})
 
@@ -46,7 +49,9 @@ def _lines_of(text: str, strip: bool) -> tuple[TextLine, ...]:
 
 
 def unquoted(text: str) -> str:
-    """A text all of which is quoted, without the marks; some readers take each character for the tool's."""
+    """A text without colours, and one all of which is quoted without the marks; some readers take each
+    character for the tool's."""
+    text = _COLOUR.sub("", text) if "\x1b" in text else text
     if not _BEGINS_QUOTED.match(text):  # texts may be large
         return text
     lines = text.split("\n")

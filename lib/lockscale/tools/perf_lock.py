@@ -27,7 +27,7 @@ from lockscale.tools.perf_lock_columns import (
     refuse_a_copy,
     with_stacks,
 )
-from lockscale.tools.perf_stat import plain
+from lockscale.tools.perf_stat import SAID_OF_LOSS, lost_by_perf, plain
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED, sealed, unseal
 from lockscale.tools.target_tools import DATA, LoadProfiler, Part
@@ -135,7 +135,14 @@ def tables(text: str) -> list[PerfLock]:
     if lines[-1].text and lines[-1] in [one for part in _divided(lines[heads[-1] + 1 :]) for one in part]:
         raise BadInput("perf lock's table ends in the middle of a line: run the report again")
     return [
-        _read(lines[head], lines[head + 1 : end], whole, _title(lines[before:head]), head == heads[-1])
+        _read(
+            lines[head],
+            lines[head + 1 : end],
+            lost_by_perf(lines[before:head]),
+            whole,
+            _title(lines[before:head]),
+            head == heads[-1],
+        )
         for before, head, end in zip([0, *heads], heads, ends, strict=False)
     ]
 
@@ -156,7 +163,11 @@ def _title(lines: Sequence[TextLine]) -> str:
     """The nearest command, else the nearest line of prose, between a table and the one above it."""
     above = [one.text.strip().rstrip(":") for one in reversed(lines) if not re.match(r" *\d| {6}", one.text)]
     commands = [text for text in above if re.match(r"[$#] .*\bperf\b", text)]
-    prose = [text for text in above if re.match(r"[A-Za-z]", text) and not columns_of(text)]
+    prose = [
+        text
+        for text in above
+        if re.match(r"[A-Za-z]", text) and not (columns_of(text) or SAID_OF_LOSS.fullmatch(text))
+    ]
     return next(iter([*commands, *prose]), "")
 
 
@@ -164,11 +175,13 @@ def _is_failure(line: str) -> bool:
     return _FAILED.match(line.strip()) is not None
 
 
-def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, last: bool) -> PerfLock:
+def _read(
+    head: TextLine, below: Sequence[TextLine], lost: Sequence[str], whole: bool, title: str, last: bool
+) -> PerfLock:
     columns = columns_of(head.text)
     assert columns is not None
     lines, rest = _divided(below, last=last)
-    warnings = [] if whole else [UNSEALED]
+    warnings = [*([] if whole else [UNSEALED]), *lost]
     waits: list[LockWaits] = []
     widest = max((len(one.text) for one in lines), default=0)
     seen: dict[str, list[tuple[int, list[str]]]] = {}

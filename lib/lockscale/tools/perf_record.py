@@ -25,6 +25,7 @@ from lockscale.tools.folded import profile_of_stacks
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.perf_stat import plain
+from lockscale.tools.profile_entry import no_time
 from lockscale.tools.seal import UNSEALED, sealed, unsealed_bytes
 from lockscale.tools.target_tools import DATA, LoadProfiler, Part
 
@@ -208,7 +209,7 @@ def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
         if not chunk:
             raise BadInput("perf script's text became shorter while it was read: wait until perf has ended")
         size -= len(chunk)
-        *whole, rest = (rest + chunk).split(b"\n\n")
+        *whole, rest = (rest + chunk.replace(b"\r", b"")).split(b"\n\n")
         yield from whole
         if len(rest) > _CHUNK_BYTES:
             raise BadInput("this is not perf script's text: it has no empty line within 1 MiB")
@@ -350,7 +351,8 @@ def rows(folded: Folded) -> Parsed:
 def profile_of(folded: Folded) -> LockProfile:
     """An Entry for each stack; the samples are of CPUs, so a process that sleeps is in none."""
     stacks = [(stack, count, 1) for stack, count in folded.stacks.items()]
-    return profile_of_stacks(SCRIPT, stacks, folded.event, 1, folded.warnings, asleep=False)
+    warnings = (*folded.warnings, *no_time(folded.event))
+    return profile_of_stacks(SCRIPT, stacks, folded.event, 1, warnings, asleep=False)
 
 
 def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:

@@ -21,17 +21,22 @@ from lockscale.tools.lock_functions import kind_of
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.perf_report_columns import ReportColumns, columns_of, is_head, without_head
-from lockscale.tools.profile_entry import Entry, repeats
+from lockscale.tools.perf_stat import SAID_OF_LOSS, lost_by_perf
+from lockscale.tools.profile_entry import Entry, no_time, repeats
 
 TOOL = "perf_report"
 
 _PCT = r"(\d{1,3}\.\d{1,2})%"
 _ROW = re.compile(rf" *(?:[-+] )? *(?:\d+ +)*{_PCT}((?: +{_PCT})*) +([^%]*?) *\[[.kguH]\] +(\S.*)", re.ASCII)
-_ROW_BEGUN = re.compile(rf" *(?:[-+] )? *{_PCT}(?: +{_PCT})* +[^%\[]*\[?[\w.-]\S*\]?", re.ASCII)
+_ROW_BEGUN = re.compile(
+    rf" *(?:[-+] )? *(?:\d+ +)*{_PCT}(?: +{_PCT})* +(?:[^%\[]*\[?[\w.-]\S*\]?|[^%]*\[[.kguH]\])", re.ASCII
+)
+_NO_SYMBOL = re.compile(rf" *(?:[-+] )? *(?:\d+ +)*{_PCT}(?: +{_PCT})* +(?:[^%]* )?\[[.kguH]\]", re.ASCII)
 _BROKEN_ROW = re.compile(r" *(?:[-+] )?\S*\d\S*% .*\[[.kguH]\] +\S.*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r" *(?:[-+] )?\d{1,3},\d\d% .*\[[.kguH]\] +\S.*", re.ASCII)
-_SYMBOL_ALONE = re.compile(r" *\[[.kguH]\] +\S")
+_ROW_GOES_ON = re.compile(r" *(?:[^%\s]\S* +)?\[[.kguH]\] +\S")  # at its file, or at its symbol
 _SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of events? '([^']*)')?.*")
+_DIFF_HEAD = re.compile(r"#? *Baseline .*\bSymbol\b.*")
 _OTHER_HEAD = re.compile(r" *PerfTop: .*|# To display the perf\.data header info.*|# ========")
 _NOTHING = re.compile(r" *(?:#.*|[-.]{3}[-. ]*|[ |]*)")
 _BRANCH = re.compile(rf"[ |]*?(\||)--(?:{_PCT}--|-) ?(\S.*)", re.ASCII)
@@ -76,7 +81,7 @@ class _Table:
 def recognise(text: str) -> bool:
     """Whether there is a row of perf report or perf top, its head, or a call graph of its browser."""
     lines = lines_of(text)
-    rows = (_ROW.fullmatch, _DECIMAL_COMMA.fullmatch, is_head)
+    rows = (_ROW.fullmatch, _DECIMAL_COMMA.fullmatch, _DIFF_HEAD.fullmatch, is_head)
     return any(is_row(one.text) for one in lines for is_row in rows) or (
         sum(_BARE.fullmatch(one.text) is not None for one in lines) > 1
     )
@@ -85,6 +90,9 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """Each report in the text, in its order; BadInput where there is none."""
     lines, warnings = whole_lines(text)
+    if diff := next((one.number for one in lines if _DIFF_HEAD.fullmatch(one.text)), None):
+        raise BadInput(f"line {diff}: this is perf diff's table: give perf report --stdio of one perf.data")
+    warnings = [*warnings, *lost_by_perf(lines)]
     if lost := [one for one in _LOST.findall(text) if int(one)]:
         warnings = [*warnings, f"perf lost {lost[0]} samples: shares may be far off"]
     tables = list(_tables(lines))
@@ -117,9 +125,8 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
             _read_row(table, number, line)
         elif kind == "broken":
             table.skipping = True
-            table.warnings.append(
-                f"line {number} is left out, its share is not a number: {printable(line.strip())}"
-            )
+            why = "it has no symbol" if _NO_SYMBOL.fullmatch(line) else "its share is not a number"
+            table.warnings.append(f"line {number} is left out, {why}: {printable(line.strip())}")
             table.lose(number)
         elif kind == "graph":
             _read_graph(table, number, line)
@@ -131,11 +138,11 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
 
 
 def _unwrapped(lines: Sequence[TextLine]) -> Iterator[TextLine]:
-    """The lines, a row that a mailer broke before its symbol in one piece."""
+    """The lines, a row that a mailer broke before its file or its symbol in one piece."""
     held: TextLine | None = None
     for one in lines:
         line = one
-        if held and _SYMBOL_ALONE.match(one.text):
+        if held and _goes_on_with(held.text, one.text):
             line = TextLine(held.number, f"{held.text} {one.text.strip()}")
         elif held:
             yield held
@@ -146,14 +153,22 @@ def _unwrapped(lines: Sequence[TextLine]) -> Iterator[TextLine]:
         yield held
 
 
+def _goes_on_with(begun: str, line: str) -> bool:
+    if _ROW.fullmatch(line):
+        return False
+    if _NO_SYMBOL.fullmatch(begun):
+        return _NAME.fullmatch(_TAIL.sub("", line.strip())) is not None
+    return _ROW_GOES_ON.match(line) is not None
+
+
 def _kind(line: str, table: _Table) -> str:
     if _SAMPLES.fullmatch(line) or is_head(line) or _OTHER_HEAD.fullmatch(line):
         return "head"
-    if _NOTHING.fullmatch(line):
+    if _NOTHING.fullmatch(line) or SAID_OF_LOSS.fullmatch(line):
         return "nothing"
     if _ROW.fullmatch(line):
         return "row"
-    if _BROKEN_ROW.fullmatch(line):
+    if _BROKEN_ROW.fullmatch(line) or _NO_SYMBOL.fullmatch(line):
         return "broken"
     return "graph" if _is_graph(line, bool(table.rows)) or _goes_on(line, table) else "prose"
 
@@ -261,13 +276,6 @@ def _clean(name: str) -> str:
     return name.removesuffix(" (inlined)").strip()
 
 
-def _no_time(event: str) -> list[str]:
-    """A warning where the samples are of an event that does not come as often as time passes."""
-    if not event or "cycles" in event or "clock" in event or event.startswith("ibs_"):
-        return []
-    return [f"samples of {event} are no shares of the time: record cycles"]
-
-
 def _profile(table: _Table, sure: Sequence[str]) -> LockProfile:
     found: list[Entry] = []
     for row in table.rows:
@@ -285,6 +293,6 @@ def _profile(table: _Table, sure: Sequence[str]) -> LockProfile:
         table.title or table.event,
         table.line,
         table.samples,
-        (*sure, *table.warnings, *warnings, *repeats(found), *_no_time(table.event)),
+        (*sure, *table.warnings, *warnings, *repeats(found), *no_time(table.event)),
         lost_line=table.lost_line,
     )

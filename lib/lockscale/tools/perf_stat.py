@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
+from lockscale.tools.mail_text import TextLine
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of, strict_json
 from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import TargetTool, on_path
@@ -19,6 +20,11 @@ from lockscale.tools.target_tools import TargetTool, on_path
 TOOL = "perf_stat"
 VERSION = ("perf", "--version")
 
+SAID_OF_LOSS = re.compile(r" *(?:Warning:?|Check IO/CPU overload!|Processed \d+ \w+ and lost .*) *")
+_LOST = re.compile(
+    r"Processed \d+ (?:events|samples) and lost (\d+ chunks|[\d.]+%)!"
+    r"|PerfTop: .* lost: \d+/([1-9]\d*) .*"
+)
 _MISSING = ("<not supported>", "<not counted>")
 _KEYS = {"counter-value", "unit", "event", "variance", "event-runtime", "pcnt-running"}
 _METRIC_KEYS = {"metric-value", "metric-unit", "metric-threshold"}
@@ -61,6 +67,13 @@ def version(text: str) -> str:
 def plain(argv: Sequence[str]) -> list[str]:
     """`argv` with numbers as C prints them: perf stat follows the locale."""
     return ["env", "LC_ALL=C", *argv]
+
+
+def lost_by_perf(lines: Sequence[TextLine]) -> list[str]:
+    """A warning where perf says, above what it prints, that what it recorded is not all."""
+    said = next((found for one in lines if (found := _LOST.fullmatch(one.text.strip()))), None)
+    lost = said and (said[1] or f"{said[2]} samples")
+    return [f"perf lost {lost} of what it recorded: shares and sums may be far off"] if lost else []
 
 
 def recognise(text: str) -> bool:

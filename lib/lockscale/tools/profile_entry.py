@@ -26,6 +26,7 @@ from lockscale.tools.lock_functions import function_of, waits_at
 
 Counts = Literal["self", "children"]
 
+_OF_TIME = re.compile(r"cycles|clock|clk_unhalted|not_halted_cyc|^ibs_", re.IGNORECASE)
 _MOST_SHOWN = 6  # functions of a stack, for a person
 
 
@@ -138,6 +139,13 @@ def caller_of(path: Sequence[str]) -> str | None:
     """Who called for the outermost lock of a stack, the nearest first."""
     at = waits_at(path)
     return None if at is None else next(iter(path[at + 1 :]), None)
+
+
+def no_time(event: str) -> list[str]:
+    """A warning where the samples are of an event that does not come as often as time passes."""
+    if not event or _OF_TIME.search(event):
+        return []
+    return [f"samples of {event} are no shares of the time: record cycles"]
 
 
 def repeats(entries: Sequence[Entry]) -> list[str]:
