@@ -165,6 +165,20 @@ def test_a_map_that_is_called_by_a_unit_has_sums_of_time():
 PRINT = "@wait_ns[\n    mutex_lock+9\n    foo+1\n]: {}\n@wait_ns[\n    down_write+9\n    bar+1\n]: {}\n"
 
 
+@pytest.mark.parametrize("name", ["avg_ns", "max_wait_us", "wait_min_ms"])
+def test_a_map_of_means_or_longest_waits_has_no_sums(name):
+    with pytest.raises(BadInput, match=rf"^line 2: the map @{name} is not of sums, by its name"):
+        profiles_of(f"@{name}[\n    __mutex_lock+12\n    ext4_orphan_add+12\n]: 1234\n")
+
+
+def test_the_marks_of_kernel_functions_are_no_part_of_their_names():
+    """profile -a writes them."""
+    stack = "    osq_lock_[k]\n    __mutex_lock_[k]\n    ext4_orphan_add_[k]\n"
+    stack += "    -                app (7)\n        12\n"
+    (profile,) = profiles_of(f"Sampling at 49 Hertz of all threads by kernel stack for 10 secs.\n\n{stack}\n")
+    assert profile.match("ext4_orphan_add").wait_pct == 100
+
+
 def test_a_map_that_is_printed_again_counts_once():
     """`interval:s:5 { print(@wait_ns) }` and the print at exit: each has all that the one before had."""
     text = f"10:00:05\n{PRINT.format(1000, 3000)}10:00:10\n{PRINT.format(2100, 6100)}\n\n"
@@ -324,6 +338,18 @@ def test_a_bucket_that_is_missing_shows():
     text = sample("bpf_histogram-bpftrace-0.17.0")
     with pytest.raises(BadInput, match="does not follow the bucket above"):
         profile_of(text.replace(next(line for line in text.splitlines() if "[4K, 8K)" in line) + "\n", ""))
+
+
+def test_a_histogram_that_does_not_say_of_what_its_times_are_is_asked_about():
+    """runqlat's and biolatency's look like those of a lock."""
+    text = (
+        "Tracing run queue latency... Hit Ctrl-C to end.\n^C\n"
+        "     usecs               : count     distribution\n"
+        "         0 -> 1          : 233      |***********                             |\n"
+    )
+    said = "line 3: nothing says which times the histogram is of: waits for a lock are assumed"
+    assert said in profile_of(text).warnings
+    assert said not in profile_of(f"Function = mutex_lock\n{text}").warnings
 
 
 @pytest.mark.parametrize("unit", ["usecs", "msecs"])

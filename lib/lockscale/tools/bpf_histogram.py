@@ -28,7 +28,8 @@ _BUCKET = re.compile(rf"[\[(](?:{_END}, {_END}\)|{_END}\]|\.\.\., 0\)) +(\d{{1,1
 _LINEAR = re.compile(
     rf"(?:\(\.\.\., (?!0\)){_END}\)|\[{_END}, \.\.\.\)|\[0, (?!1\)){_END}\)) +\d+ +\|[@ ]*\|"
 )  # lhist()'s
-_BCC_HEAD = re.compile(r" *(nsecs?|usecs?|msecs?|secs) +: +count +distribution")
+_BCC_UNIT = re.compile(r"nsecs?|usecs?|msecs?|secs")
+_BCC_HEAD = re.compile(rf" *({_BCC_UNIT.pattern}) +: +count +distribution")
 _BCC_BUCKET = re.compile(r" +(\d{1,20}) -> (\d{1,20}) +: (\d{1,18}) +\|[* +]*\|", re.ASCII)
 _FUNCTION = re.compile(
     r"Function = (?:b')?([^\s']+)'?.*|Tracing \d+ functions? for \"(?:b')?([^\"']+)'?\".*"
@@ -80,6 +81,10 @@ def profiles(text: str) -> list[LockProfile]:
         warnings.append(
             f"line {unknown[0].line}: {unknown[0].name} does not say its unit, ns are assumed: name the map "
             f"@wait_ns, @wait_us or @wait_ms"
+        )
+    if unnamed := next((one for one in good if not one.map and _BCC_UNIT.fullmatch(one.name)), None):
+        warnings.append(
+            f"line {unnamed.line}: nothing says which times the histogram is of: waits for a lock are assumed"
         )
     if any(one.summary is None for one in good):
         warnings.append(_MIDDLE)

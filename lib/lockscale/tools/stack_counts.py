@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.bpf_histogram import unit_of_map, without_holds
-from lockscale.tools.folded import ends_asleep, profile_of_stacks
+from lockscale.tools.folded import ends_asleep, profile_of_stacks, without_mark
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 
@@ -38,6 +38,7 @@ _MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the proc
 _MANY_KEYS = re.compile(r"@(\w*)\[[^\[\]]*,[^\[\]]*,")
 _MAP_ENDS = re.compile(r"(?:, .*)?\]: \S")
 _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
+_NO_SUMS = re.compile(r"(?:^|_)(?:avg|average|mean|max|maximum|min|minimum|longest|last)(?:_|$)")
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
 _LASTED = re.compile(r" for (\d{1,9}) secs?\b", re.ASCII)
 _PROBE = re.compile(
@@ -106,6 +107,10 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     if not waited:
         return None
     _refuse_several_maps(waited)
+    if waited[0].unit_ns and _NO_SUMS.search(waited[0].map or ""):
+        raise BadInput(
+            f"line {waited[0].line}: the map @{waited[0].map} is not of sums, by its name: print one of sum()"
+        )
     waited = _last_print(waited, warnings)
     title = lines[0].text.strip() if _HEAD.fullmatch(lines[0].text) else TOOL
     timed = waited[0].unit_ns is not None
@@ -262,7 +267,7 @@ class _Begun:
         if found := _FRAME.fullmatch(line):
             self.line = self.line or number
             self.printed.append(line.strip())
-            self.frames.append(found[1] or found[2])
+            self.frames.append(without_mark(found[1] or found[2]))
         elif self.map is None and (found := _PROCESS.fullmatch(line)):
             self.line = self.line or number
             self.process = found[1]
