@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.predict.robot_case import is_time
 from lockscale.tools import robot_mail
 from lockscale.tools.registry import parse, profile_of, recognise
+from lockscale.tools.robot_mail import is_time
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 MAIL = (SAMPLES / "robot_mail-by-hand.txt").read_text()
@@ -131,10 +131,20 @@ def test_what_cannot_be_read_is_said():
 def test_a_profile_in_a_mail_of_a_regression_says_of_which_commit_it_is():
     assert not any("regression" in one for one in profile_of(MAIL).warnings)
     base, patched = robot_mail.parse(MAIL)[0].commits
-    worse = PLAIN.replace("+50.0%     150000", "-50.0%      50000")
+    worse = PLAIN.replace("+50.0%     150000", "-50.0%      50000").replace("50.0% imp", "-50.0% imp")
+    worse = worse.replace("improvement", "regression")
     said = f"that made it slower, {patched}: --table {base} is the one before it"
     assert profile_of(worse).warnings[-1].endswith(said)
     assert profile_of(worse).commit == patched and profile_of(worse, table=base).commit == base
+
+
+def test_a_time_that_grows_is_a_regression_and_is_no_rate():
+    slower = PLAIN.replace("50.0% improvement", "50.0% regression").replace("ops_per_sec", "seconds")
+    (report,) = robot_mail.parse(slower)
+    assert report.is_regression and profile_of(slower).commit == report.commits[1]
+    rates = "".join(line for line in slower.splitlines(keepends=True) if "perf-profile." not in line)
+    with pytest.raises(BadInput, match="give its rates by hand, -r THREADS:RATE"):
+        profile_of(rates)
 
 
 def test_a_mail_without_a_profile_says_how_to_give_its_rate():

@@ -14,7 +14,7 @@ from lockscale.errors import BadInput, printable
 from lockscale.predict.casebook import read_case
 from lockscale.predict.change_kind import KINDS, kind_of
 from lockscale.tools.registry import text_of
-from lockscale.tools.robot_mail import Report, parse
+from lockscale.tools.robot_mail import Report, is_time, parse
 
 MOST_LINES = 12
 SMALLEST_PCT = 1.0
@@ -90,15 +90,6 @@ def _source(report: Report, text: str) -> dict[str, str]:
     if head["Message-ID"]:
         source["message-id"] = printable(str(head["Message-ID"]).strip(" <>"))
     return source
-
-
-TIMES = {"time", "latency", "lat", "clat", "slat", "seconds", "ns", "us", "ms"}
-
-
-def is_time(metric: str) -> bool:
-    """Whether less of it is faster: `fsmark.time.elapsed_time`, not `stress-ng.timer.ops_per_sec`."""
-    words = set(re.split(r"[._]", metric))
-    return bool(words & TIMES) and not words & {"per", "ops", "iops", "throughput"}
 
 
 def _entry(report: Report, text: str, name: str, change: str) -> dict[str, object]:

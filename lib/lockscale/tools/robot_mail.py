@@ -32,7 +32,7 @@ _NUMBERS_ALONE = re.compile(_NUMBERS, re.ASCII)
 _COLUMNS = re.compile(r" *%stddev +%change +%stddev")
 _MORE_COLUMNS = re.compile(r" *%stddev(?: +%change +%stddev){2,}")
 _COMMIT = re.compile(r" +([0-9a-f]{7,40}|v\d\S*)(?: +\(.*)?", re.ASCII)
-_HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(?:improvement|regression)\s+(?:of|in)\s+([\w./-]*\w)")
+_HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(improvement|regression)\s+(?:of|in)\s+([\w./-]*\w)")
 _MACHINE = re.compile(r"(?:on test machine|test machine): *(.*)")
 _TESTCASE = re.compile(r"(?:in testcase|testcase): *(.*)")
 _PARAMETER = re.compile(r" +([a-z][\w-]*): +(\S.*)")
@@ -60,7 +60,8 @@ _OF_THREADS = re.compile(r"\.(\d{1,5})\.(?:processes|threads)$")  # will-it-scal
 
 @dataclass(frozen=True)
 class Report:
-    """One table. headline: the metric in the mail's first sentence; parameters: as the mail lists them."""
+    """One table. headline: the metric in the mail's first sentence, and whether it is said to be worse;
+    parameters: as the mail lists them."""
 
     line: int
     commits: tuple[str, str]
@@ -70,12 +71,12 @@ class Report:
     machine: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    says_regression: bool = False
 
     @property
     def is_regression(self) -> bool:
-        """Whether the metric of the headline became less; all that the robot's headlines name are rates."""
-        of = self.metrics.get(self.headline)
-        return of is not None and of.patched < of.base
+        """Whether the table is that of a regression in the headline, be it of a rate or of a time."""
+        return self.says_regression and self.headline in self.metrics
 
     @property
     def cpus(self) -> int | None:
@@ -181,7 +182,8 @@ def parse(text: str) -> list[Report]:
     ends = [*heads[1:], len(lines)]
     plain = "\n".join(one.text for one in lines)
     headline = _HEADLINE.search(plain)
-    said = headline[1].rstrip(".") if headline else ""
+    said = headline[2].rstrip(".") if headline else ""
+    worse = headline is not None and headline[1] == "regression"
     before = 0
     found = []
     for head, end in zip(heads, ends, strict=True):
@@ -189,7 +191,8 @@ def parse(text: str) -> list[Report]:
         metrics, warnings = _metrics(lines[head + 1 : end])
         if not metrics:
             raise BadInput(f"line {lines[head].number}: the robot's table has no complete row")
-        found.append(Report(lines[head].number, about[0], metrics, said, *about[1:], (*cut, *warnings)))
+        of_table = (metrics, said, *about[1:], (*cut, *warnings), worse)
+        found.append(Report(lines[head].number, about[0], *of_table))
         before = head
     return found
 
@@ -295,10 +298,19 @@ def profiles(text: str) -> list[LockProfile]:
     return found
 
 
+TIMES = {"time", "latency", "lat", "clat", "slat", "seconds", "ns", "us", "ms"}
+
+
+def is_time(metric: str) -> bool:
+    """Whether less of it is faster: `fsmark.time.elapsed_time`, not `stress-ng.timer.ops_per_sec`."""
+    words = set(re.split(r"[._]", metric))
+    return bool(words & TIMES) and not words & {"per", "ops", "iops", "throughput"}
+
+
 def _its_rate(report: Report) -> str:
     """How to give the rate of its headline; a mail has it at one number of threads."""
     of = report.metrics.get(report.headline)
-    if of is None or report.threads is None:
+    if of is None or report.threads is None or is_time(report.headline):
         return ": give its rates by hand, -r THREADS:RATE"
     rate = of.patched if report.is_regression else of.base
     return f": give its rate of {report.headline} by hand, -r {report.threads}:{rate:g}"
