@@ -138,6 +138,15 @@ def test_a_profile_in_a_mail_of_a_regression_says_of_which_commit_it_is():
     assert profile_of(worse).commit == patched and profile_of(worse, table=base).commit == base
 
 
+def test_readers_and_writers_of_a_lock_are_asked_for_as_in_lock_stat():
+    row = "      {}           +50.0%       {}        lock_stat.&mm->mmap_sem-{}.waittime-total\n"
+    profile = profile_of(HEAD + row.format(2000, 3000, "W") + row.format(200, 300, "R"))
+    waits_us = {"&mm->mmap_sem": 2200, "mmap_sem-R": 200, "&mm->mmap_sem-W": 2000}
+    assert {name: profile.match(name).wait_ns for name in waits_us} == {
+        name: us * 1000 for name, us in waits_us.items()
+    }
+
+
 def test_a_time_that_grows_is_a_regression_and_is_no_rate():
     slower = PLAIN.replace("50.0% improvement", "50.0% regression").replace("ops_per_sec", "seconds")
     (report,) = robot_mail.parse(slower)

@@ -139,6 +139,8 @@ def _functions(dotted: str) -> list[str]:
     return names
 
 
+_READ_OR_WRITE = re.compile(r"-([RW])$")
+_SIDES = {"R": "read", "W": "write"}
 # lkp's names of lock_stat's columns: times in us
 _LOCK_COLUMNS = {
     "contentions": ("contentions", 1),
@@ -151,6 +153,7 @@ _LOCK_COLUMNS = {
 
 
 def _lock_waits(rows: Sequence[tuple[Metric, float]]) -> tuple[Entry, ...]:
+    """An Entry for each lock, and for its readers and its writers where lock_stat has a row of each."""
     by_lock: dict[str, dict[str, float]] = {}
     lines: dict[str, int] = {}
     for metric, value in rows:
@@ -159,7 +162,11 @@ def _lock_waits(rows: Sequence[tuple[Metric, float]]) -> tuple[Entry, ...]:
             name, scale = _LOCK_COLUMNS[found[2]]
             by_lock.setdefault(found[1], {})[name] = value * scale
             lines.setdefault(found[1], metric.line)
-    return tuple(Entry(lock, lines[lock], **of) for lock, of in by_lock.items())  # type: ignore[arg-type]
+    found = []
+    for printed, of in by_lock.items():
+        lock, _, side = _READ_OR_WRITE.sub(r"\0\1", printed).partition("\0")
+        found.append(Entry(lock, lines[printed], kind=_SIDES.get(side), **of))  # type: ignore[arg-type]
+    return tuple(found)
 
 
 def recognise(text: str) -> bool:
