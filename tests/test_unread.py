@@ -71,6 +71,8 @@ def test_a_table_read_twice():
         ('{"interval" : 1.001084499, "counter-value" : "1.07"}\n', "count without -I"),
         ("3;fio-3.33;create;0;0;0\n", "terse output: use --output-format=json"),
         ("create: (g=0): rw=read, bs=4096\nfio-3.33\n", "human-readable output: use --output-format=json"),
+        ("S0-D0-C0,2,12345,,cycles,100,100.00,,\n", "counts of single CPUs, nodes or threads are not supp"),
+        ('{"cpu" : "0", "counter-value" : "12.000000", "event" : "cycles"}\n', "count without -A and --per-"),
     ],
 )
 def test_a_form_that_is_not_read_says_what_to_do(text, said):

@@ -150,6 +150,11 @@ _FORMS = [
         "perf stat's interval counts are not supported: count without -I",
     ),
     (
+        r'^(?:\{"(?:cpu|thread|core|cluster|cache|die|node|socket)" :|'
+        r"(?:CPU\d+|N\d+|S\d+(?:-[A-Z]+\d+)*),[\d<])",
+        "perf stat's counts of single CPUs, nodes or threads are not supported: count without -A and --per-*",
+    ),
+    (
         r"^[\d.]+([^\s\w,.])[A-Za-z/%]*\1[A-Za-z][\w:/-]*\1\d+\1\d+\.\d\d",
         "these are perf stat's counts with a separator other than a comma: count with -x, or -j",
     ),
