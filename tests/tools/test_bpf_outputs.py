@@ -171,6 +171,24 @@ def test_a_map_of_means_or_longest_waits_has_no_sums(name):
         profiles_of(f"@{name}[\n    __mutex_lock+12\n    ext4_orphan_add+12\n]: 1234\n")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "stdin:1:20-40: WARNING: Map full; can't update element. Try increasing max_map_keys config",
+        "WARNING: Failed to map_update_elem: Argument list too long (-7)",
+        "WARNING: 12 stack traces could not be displayed. Consider increasing --stack-storage-size.",
+        "Lost 64 events",
+    ],
+)
+def test_what_a_full_map_lost_is_said(said):
+    stack = "@wait_ns[\n    __mutex_lock+12\n    ext4_orphan_add+12\n]: 1234\n"
+    buckets = "@wait_ns: \n[1K, 2K)              34 |@@@@|\n"
+    for text in (stack, buckets):
+        warnings = profile_of(f"{said}\n{text}").warnings
+        assert any(one.startswith(f"line 1: not all is there: {said[:40]}") for one in warnings)
+        assert not any("not all is there" in one for one in profile_of(text).warnings)
+
+
 def test_the_marks_of_kernel_functions_are_no_part_of_their_names():
     """profile -a writes them."""
     stack = "    osq_lock_[k]\n    __mutex_lock_[k]\n    ext4_orphan_add_[k]\n"

@@ -39,6 +39,9 @@ _SUMMARY = re.compile(
     r" *avg = (\d{1,18}) (\w+), total: (\d{1,18}) \w+, count: (\d{1,18})", re.ASCII
 )  # of funclatency
 _HELD = re.compile(r"(?:^|_)(?:hold(?:s|time)?|held)(?:_|$)")
+_LOSS = re.compile(
+    r".*WARNING: .*(?:could not be displayed|Map full|map_update_elem).*|Lost \d+ events", re.ASCII
+)
 _MULTIPLE = {one: 1024**power for power, one in enumerate(["", *"KMGTPE"])}
 _MIDDLE = "times are the middles of their buckets: off by a factor of 1.42 at most"
 
@@ -70,6 +73,7 @@ def profiles(text: str) -> list[LockProfile]:
     """All histograms of the text are one profile, an Entry each; BadInput where none is whole."""
     lines, warnings = whole_lines(text)
     found = without_holds(_histograms(lines), warnings)
+    warnings += losses(lines)
     warnings += [f"line {one.line}: {one.name} is left out, {one.broken}" for one in found if one.broken]
     good = [one for one in found if not one.broken and one.count]
     _refuse_one_name_twice(good)
@@ -119,6 +123,12 @@ class _OfMap(Protocol):
 
 
 Printed = TypeVar("Printed", bound=_OfMap)
+
+
+def losses(lines: Sequence[TextLine]) -> list[str]:
+    """A warning where bcc or bpftrace says that it could not count or print all: a map or table was full."""
+    found = next((one for one in lines if _LOSS.fullmatch(one.text)), None)
+    return [f"line {found.number}: not all is there: {printable(found.text.strip())}"] if found else []
 
 
 def without_holds(found: Sequence[Printed], warnings: list[str]) -> list[Printed]:

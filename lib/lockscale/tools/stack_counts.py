@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.bpf_histogram import unit_of_map, without_holds
+from lockscale.tools.bpf_histogram import losses, unit_of_map, without_holds
 from lockscale.tools.folded import ends_asleep, profile_of_stacks, without_mark
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
@@ -102,7 +102,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     """Of one output; None where no stack is whole."""
     lost: list[TextLine] = []
     stacks = list(_stacks(lines, lost))
-    warnings = [*cut, *(one.text for one in lost)]
+    warnings = [*cut, *losses(lines), *(one.text for one in lost)]
     waited = without_holds(stacks, warnings)
     if not waited:
         return None
