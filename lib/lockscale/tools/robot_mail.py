@@ -162,11 +162,11 @@ def _lock_waits(rows: Sequence[tuple[Metric, float]]) -> tuple[Entry, ...]:
             name, scale = _LOCK_COLUMNS[found[2]]
             by_lock.setdefault(found[1], {})[name] = value * scale
             lines.setdefault(found[1], metric.line)
-    found = []
+    entries: list[Entry] = []
     for printed, of in by_lock.items():
         lock, _, side = _READ_OR_WRITE.sub(r"\0\1", printed).partition("\0")
-        found.append(Entry(lock, lines[printed], kind=_SIDES.get(side), **of))  # type: ignore[arg-type]
-    return tuple(found)
+        entries.append(Entry(lock, lines[printed], kind=_SIDES.get(side), **of))  # type: ignore[arg-type]
+    return tuple(entries)
 
 
 def recognise(text: str) -> bool:
