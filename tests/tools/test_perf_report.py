@@ -139,6 +139,18 @@ def test_a_wide_row_that_a_mailer_broke_is_not_lost(at, mark):
     ]
 
 
+@pytest.mark.parametrize(
+    "name", ["osq_lock", "[unknown]", "f(int) [clone .cold]", "operator new[](unsigned long)"]
+)
+def test_a_file_behind_the_symbol_is_no_part_of_its_name(name):
+    """Also where a mail has one space between the two."""
+    for spaces in (" ", "   "):
+        (profile,) = profiles_of(f"    45.32%  [k] {name}{spaces}[kernel.kallsyms]\n")
+        assert [one.name for one in profile.entries] == [name]
+    (profile,) = profiles_of(f"    45.32%  [k] {name}\n")
+    assert [one.name for one in profile.entries] == [name]
+
+
 def test_a_row_without_its_symbol_is_named():
     (profile,) = profiles_of(WIDE.replace(" native", "\nWith the patch, native") + NARROW)
     assert [one.name for one in profile.entries] == ["osq_lock"]

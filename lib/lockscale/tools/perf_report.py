@@ -53,8 +53,8 @@ _NAME = re.compile(
 _LOST = re.compile(r"^[># ]*Total Lost Samples: *(\d+)", re.MULTILINE | re.ASCII)
 _LEAST_MARGIN = 8  # of names in the text form, where a mail moved them to the left
 _MULTIPLE = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
-# columns behind the symbol: of IPC, and whatever else
-_TAIL = re.compile(r" {2,}.*| +(?:-|\d+\.\d+) .*")
+# columns behind the symbol: of IPC, a file of the kernel one space behind it, and whatever else
+_TAIL = re.compile(r" {2,}.*| +(?:-|\d+\.\d+) .*| \[[\w.-]+\](?: .*)?$")
 
 
 @dataclass
