@@ -70,6 +70,12 @@ def test_klockstat_may_miss_a_stack():
     )
 
 
+def test_stacks_that_klockstat_lost_are_said():
+    said = "WARNING: 12 stack traces lost and could not be displayed."
+    profile = profile_of(f"{sample('klockstat-by-hand')}\n{said}\n")
+    assert any(one.endswith(f": not all is there: {said}") for one in profile.warnings)
+
+
 def test_klockstat_of_libbpf_tools_does_not_say_whether_a_lock_is_a_mutex():
     """It traces rwsems, too; bcc's traces mutexes alone."""
     kinds = [

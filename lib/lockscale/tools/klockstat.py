@@ -13,6 +13,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
+from lockscale.tools.bpf_histogram import losses
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
@@ -63,7 +64,8 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """Each output in the text: a table of waits, and the holds that follow it."""
     lines, left_out = whole_lines(text)
-    outputs = _outputs(lines, left_out)
+    outputs = _outputs([one for one in lines if not losses([one])], left_out)
+    left_out += losses(lines)
     _refuse_a_lost_head([tables for tables, _ in outputs])
     found = [_profile(n, *one, left_out) for n, one in enumerate(outputs, 1) if one[0].get("wait")]
     if not found:
