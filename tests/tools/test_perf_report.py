@@ -292,7 +292,7 @@ def test_samples_of_another_event_are_no_time() -> None:
     of_time = ("cycles:P", "cpu_core/cycles/", "cpu-clock", "task-clock:u", "ibs_op//", "CPU_CYCLES")
     for event in (*of_time, "cpu_clk_unhalted.thread"):
         assert not [one for one in profile_of(head.format(event) + body).warnings if "samples of" in one]
-    for event in ("cache-misses", "page-faults", "lock:contention_begin"):
+    for event in ("cache-misses", "page-faults", "lock:contention_begin", "stalled-cycles-backend"):
         said = f"samples of {event} are no shares of the time: record cycles"
         assert said in profile_of(head.format(event) + body).warnings
 

@@ -143,7 +143,7 @@ def caller_of(path: Sequence[str]) -> str | None:
 
 def no_time(event: str) -> list[str]:
     """A warning where the samples are of an event that does not come as often as time passes."""
-    if not event or _OF_TIME.search(event):
+    if not event or (_OF_TIME.search(event) and "stall" not in event.casefold()):
         return []
     return [f"samples of {event} are no shares of the time: record cycles"]
 
