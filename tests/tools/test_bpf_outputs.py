@@ -306,6 +306,11 @@ def test_histograms_of_one_key_and_of_two_maps_or_prints_are_asked_about():
         profile_of(one * 2)
 
 
+def test_a_histogram_of_several_bits_does_not_say_where_its_buckets_are():
+    with pytest.raises(BadInput, match="the ends of line 2 are one number: print hist"):
+        profiles_of("@ns[foo]: \n[1K, 1K)              34 |@@@@|\n[1K, 2K)               3 |@@@@|\n")
+
+
 @pytest.mark.parametrize("bucket", ["[0, 100)", "(..., 100)", "[200, ...)"])
 def test_a_linear_histogram_is_told(bucket):
     with pytest.raises(BadInput, match=r"line 3: this histogram is of lhist\(\): print one of hist\(\)"):

@@ -187,10 +187,15 @@ def _ends(bucket: re.Match[str]) -> tuple[float, float, int]:
 
 
 def _add(histogram: _Histogram, line: int, low: float, high: float, count: int) -> None:
-    """Buckets follow each other without a gap; where they do not, a line was lost or is of another."""
+    """Buckets follow each other without a gap; where they do not, a line was lost or is of another.
+
+    hist() of several bits divides a power of two, and prints 1K for each of its parts.
+    """
     last = histogram.ends[-1] if histogram.ends else None
     if last and low != last[1]:
         histogram.broken = f"line {line} does not follow the bucket above: lines are missing"
+    if low == high != 0:  # as the ends are whole numbers of K or M
+        histogram.broken = f"the ends of line {line} are one number: print hist() without a number of bits"
     histogram.ends.append((low, high, count))
 
 
