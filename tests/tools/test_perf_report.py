@@ -388,6 +388,7 @@ def test_the_graph_of_an_address_is_its_rows(row, root):
         ),
         ("            |\n            |--31--demo_write\n", r"no percentages \(-g count or period\): report"),
         ("            |\n            |--62124248--0x7f86\n", r"no percentages \(-g count or period\)"),
+        ("31 osq_lock;demo_write\n", r"no percentages \(-g count or period\)"),  # -g folded,count
         ("            |\n            |--1.49%--demo_write ??:0\n", r"by address \(-g address\): report with"),
         ("            |\n            ---demo_write +25\n", r"by address \(-g address\)"),
         ("            |\n            ---osq_lock\n               demo_write file.c:12\n", r"\(-g address\)"),

@@ -47,6 +47,7 @@ _COUNTED = re.compile(r"[ |]*--\d+--\S.*", re.ASCII)
 _AT_LINE = re.compile(rf"[ |]*(?:--(?:{_PCT}--|-))?\S+ (?:\+\d+|\S+:(?:\d+|\?))(?: \(inlined\))?", re.ASCII)
 _BARE = re.compile(rf" *[-+] +{_PCT} +[A-Za-z_]\S*", re.ASCII)
 _FOLDED = re.compile(rf"{_PCT} (\S[^;]*(?:;[^;]+)*)", re.ASCII)
+_FOLDED_COUNT = re.compile(r"\d+ [^\s;][^;]*(?:;[^;]+)+", re.ASCII)
 _NAME = re.compile(
     r"0x[0-9a-f]+|0+|(?!\d)[^\s%|:;,#*-](?:[^\s%|,]*[^\s%|:,;.?!])?(?: \(inlined\))?|\S+[(<].*[>)\w]"
 )
@@ -183,7 +184,8 @@ def _is_graph(line: str, in_table: bool) -> bool:
     browsers = _BROWSERS.fullmatch(line)
     shared = browsers is not None and browsers[2] is not None and _NAME.fullmatch(browsers[3]) is not None
     named = browsers is not None and _NAME.fullmatch(browsers[3] if browsers[1] else text) is not None
-    return bool(_BRANCH.fullmatch(line) or _FOLDED.fullmatch(line) or (indented and (shared or named)))
+    folded = _FOLDED.fullmatch(line) or _FOLDED_COUNT.fullmatch(line)
+    return bool(_BRANCH.fullmatch(line) or folded or (indented and (shared or named)))
 
 
 def _goes_on(line: str, table: _Table) -> bool:
@@ -266,7 +268,7 @@ def _refuse_other_graph(number: int, line: str) -> None:
     graph = f"perf report: line {number}: the call graph"
     if _FLAT.fullmatch(line):
         raise BadInput(f"{graph} is a list of stacks (-g flat): report with -g caller")
-    if _COUNTED.fullmatch(line):
+    if _COUNTED.fullmatch(line) or _FOLDED_COUNT.fullmatch(line):
         raise BadInput(f"{graph} has no percentages (-g count or period): report with -g caller")
     if _AT_LINE.fullmatch(line):
         raise BadInput(f"{graph} divides functions by address (-g address): report with -g caller")
