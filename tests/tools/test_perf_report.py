@@ -165,6 +165,14 @@ def test_the_colours_of_a_terminal_are_not_read():
     assert profile.entries == profiles_of(WIDE + NARROW)[0].entries
 
 
+def test_the_head_of_an_indented_report_names_its_columns():
+    """As in a commit message, where latencies would pass for shares of the function alone."""
+    (profile,) = profiles_of("    # Overhead  Command  Symbol\n        45.32%  mdtest   [k] osq_lock\n")
+    assert [(one.name, one.process) for one in profile.entries] == [("osq_lock", "mdtest")]
+    with pytest.raises(BadInput, match="the column Latency is not supported"):
+        profiles_of("    # Overhead   Latency  Symbol\n        45.32%    5.00%  [k] osq_lock\n")
+
+
 def test_the_table_of_perf_diff_is_refused():
     """A row of it that has no change looks like one of perf report."""
     head = "# Event 'cycles'\n#\n# Baseline  Delta Abs  Shared Object      Symbol\n"

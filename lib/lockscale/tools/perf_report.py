@@ -35,8 +35,8 @@ _NO_SYMBOL = re.compile(rf" *(?:[-+] )? *(?:\d+ +)*{_PCT}(?: +{_PCT})* +(?:[^%]*
 _BROKEN_ROW = re.compile(r" *(?:[-+] )?\S*\d\S*% .*\[[.kguH]\] +\S.*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r" *(?:[-+] )?\d{1,3},\d\d% .*\[[.kguH]\] +\S.*", re.ASCII)
 _ROW_GOES_ON = re.compile(r" *(?:[^%\s]\S* +)?\[[.kguH]\] +\S")  # at its file, or at its symbol
-_SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of events? '([^']*)')?.*")
-_DIFF_HEAD = re.compile(r"#? *Baseline .*\bSymbol\b.*")
+_SAMPLES = re.compile(r" *#? *Samples: *(\d+)([KMG]?)(?: *of events? '([^']*)')?.*")
+_DIFF_HEAD = re.compile(r" *#? *Baseline .*\bSymbol\b.*")
 _OTHER_HEAD = re.compile(r" *PerfTop: .*|# To display the perf\.data header info.*|# ========")
 _NOTHING = re.compile(r" *(?:#.*|[-.]{3}[-. ]*|[ |]*)")
 _BRANCH = re.compile(rf"[ |]*?(\||)--(?:{_PCT}--|-) ?(\S.*)", re.ASCII)

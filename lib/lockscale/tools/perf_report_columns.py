@@ -29,7 +29,7 @@ _COLUMN = re.compile(
         r"\ ", " +"
     )
 )
-_HEAD = re.compile(r"(?=.*\b(?:Overhead|Children|Self)\b)(#? *)([A-Z]\w*.*\bSymbol\b.*)")
+_HEAD = re.compile(r"(?=.*\b(?:Overhead|Children|Self)\b)( *#? *)([A-Z]\w*.*\bSymbol\b.*)")
 _SEPARATED = re.compile(r"[A-Z]\w+ *([^\w\s:])")
 _NESTED = re.compile(r" / .*\bSymbol\b")
 _FIELDS = "report with --fields overhead,comm,dso,sym"
