@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.tools import robot_mail
 from lockscale.tools.registry import parse, profile_of, recognise
-from lockscale.tools.robot_mail import is_time
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 MAIL = (SAMPLES / "robot_mail-by-hand.txt").read_text()
@@ -106,10 +105,12 @@ def test_several_tables_are_listed_and_chosen():
         ("fsmark.time.elapsed_time", True),
         ("fio.write_clat_mean_us", True),
         ("hackbench.throughput", False),
+        ("kbuild.sys_time_per_iteration", True),
+        ("example.requests_per_seconds", False),
     ],
 )
 def test_a_time_is_known_by_a_whole_word_of_its_metric(metric: str, is_one: bool):
-    assert is_time(metric) == is_one
+    assert robot_mail.is_time(metric) == is_one
 
 
 def test_rates_without_a_profile():
@@ -131,8 +132,7 @@ def test_what_cannot_be_read_is_said():
 def test_a_profile_in_a_mail_of_a_regression_says_of_which_commit_it_is():
     assert not any("regression" in one for one in profile_of(MAIL).warnings)
     base, patched = robot_mail.parse(MAIL)[0].commits
-    worse = PLAIN.replace("+50.0%     150000", "-50.0%      50000").replace("50.0% imp", "-50.0% imp")
-    worse = worse.replace("improvement", "regression")
+    worse = PLAIN.replace("+50.0%     150000", "-50.0%      50000").replace("improvement of", "regression of")
     said = f"that made it slower, {patched}: --table {base} is the one before it"
     assert profile_of(worse).warnings[-1].endswith(said)
     assert profile_of(worse).commit == patched and profile_of(worse, table=base).commit == base
@@ -156,12 +156,23 @@ def test_a_time_that_grows_is_a_regression_and_is_no_rate():
         profile_of(rates)
 
 
+@pytest.mark.parametrize(("word", "is_worse"), [("regression", True), ("improvement", False)])
+def test_what_is_better_is_what_the_mail_calls_an_improvement(word: str, is_worse: bool):
+    """A name alone does not say that less of it is faster."""
+    text = PLAIN.replace("improvement of", f"{word} of")
+    (found,) = robot_mail.parse(text)
+    assert (found.higher_is_better, found.is_regression) == (not is_worse, is_worse)
+    assert profile_of(text).commit == found.commits[is_worse]
+
+
 def test_a_mail_without_a_profile_says_how_to_give_its_rate():
     rates = "".join(line for line in PLAIN.splitlines(keepends=True) if "perf-profile." not in line)
     (report,) = robot_mail.parse(rates)
     rate = report.metrics[report.headline].base
     with pytest.raises(BadInput, match=f"of {report.headline} by hand, -r {report.threads}:{rate:g};"):
         profile_of(rates)
+    with pytest.raises(BadInput, match="by hand, -r THREADS:RATE;"):  # less of it is faster: it is no rate
+        profile_of(rates.replace("improvement of", "regression of"))
 
 
 def test_the_other_commits_profile_is_asked_for_by_its_name():

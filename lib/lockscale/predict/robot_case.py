@@ -14,7 +14,7 @@ from lockscale.errors import BadInput, printable
 from lockscale.predict.casebook import read_case
 from lockscale.predict.change_kind import KINDS, kind_of
 from lockscale.tools.registry import text_of
-from lockscale.tools.robot_mail import Report, is_time, parse
+from lockscale.tools.robot_mail import Report, parse
 
 MOST_LINES = 12
 SMALLEST_PCT = 1.0
@@ -29,7 +29,7 @@ def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
         reports = parse(text)
     except BadInput as said:
         raise BadInput(f"{path}: {said}") from None
-    report = next((one for one in reports if _headline(one)), None)
+    report = next((one for one in reports if one.of_headline), None)
     if report is None:
         raise BadInput(
             f"{path}: no table has the number in the headline "
@@ -72,13 +72,6 @@ def entry_text(entry: Mapping[str, object]) -> str:
     return yaml.safe_dump([dict(entry)], sort_keys=False, allow_unicode=True, width=100).rstrip()
 
 
-def _headline(report: Report) -> str | None:
-    """The row's name; the mail's first sentence may leave the test's name out."""
-    said = report.headline
-    names = [one for one in report.metrics if said and (one == said or one.endswith(f".{said}"))]
-    return names[0] if len(names) == 1 else None
-
-
 def _source(report: Report, text: str) -> dict[str, str]:
     """Who says so, and where: the commit as far as the mail spells it, and the mail's date and name."""
     short = report.commits[1]
@@ -93,8 +86,8 @@ def _source(report: Report, text: str) -> dict[str, str]:
 
 
 def _entry(report: Report, text: str, name: str, change: str) -> dict[str, object]:
-    headline = _headline(report) or ""
-    metric = report.metrics[headline]
+    metric = report.of_headline
+    assert metric, "case_of_mail() asks for a table that has it"
     lines = [
         {"what": one.name.removeprefix("perf-profile."), "value": one.base, "unit": "% of samples"}
         for one in report.metrics.values()
@@ -109,8 +102,8 @@ def _entry(report: Report, text: str, name: str, change: str) -> dict[str, objec
         "source": _source(report, text),
         "machine": {"cpus": report.cpus},
         "workload": report.title,
-        "unit": headline,
-        "higher_is_better": not is_time(headline),
+        "unit": metric.name,
+        "higher_is_better": report.higher_is_better,
         "points": [{"threads": report.threads, "base": metric.base, "patched": metric.patched}],
         "base_profile": lines[:MOST_LINES],
         "removed_share": {"pct": None},

@@ -32,7 +32,11 @@ _NUMBERS_ALONE = re.compile(_NUMBERS, re.ASCII)
 _COLUMNS = re.compile(r" *%stddev +%change +%stddev")
 _MORE_COLUMNS = re.compile(r" *%stddev(?: +%change +%stddev){2,}")
 _COMMIT = re.compile(r" +([0-9a-f]{7,40}|v\d\S*)(?: +\(.*)?", re.ASCII)
-_HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(improvement|regression)\s+(?:of|in)\s+([\w./-]*\w)")
+_HEADLINE = re.compile(
+    r"noticed an?\s+-?(\d+(?:\.\d+)?)%\s+(improvement|regression)\s+(?:of|in)\s+([\w./-]*\w)"
+)
+_ROUNDED = 0.02  # of a change in percent: a headline's has one digit behind the point, the table's few in all
+TIMES = {"time", "latency", "lat", "clat", "slat", "seconds", "ns", "us", "ms", "buildtime"}
 _MACHINE = re.compile(r"(?:on test machine|test machine): *(.*)")
 _TESTCASE = re.compile(r"(?:in testcase|testcase): *(.*)")
 _PARAMETER = re.compile(r" +([a-z][\w-]*): +(\S.*)")
@@ -55,13 +59,21 @@ class Metric:
     patched_sd_pct: float | None = None
 
 
+def is_time(metric: str) -> bool:
+    """Whether less of it is faster: `fsmark.time.elapsed_time`, not `stress-ng.timer.ops_per_sec`."""
+    words = set(re.split(r"[._]", re.split(r"[._]per_", metric)[0]))
+    return bool(words & TIMES) and not words & {"ops", "iops", "throughput"}
+
+
 _OF_THREADS = re.compile(r"\.(\d{1,5})\.(?:processes|threads)$")  # will-it-scale.104.processes
 
 
 @dataclass(frozen=True)
 class Report:
-    """One table. headline: the metric in the mail's first sentence, and whether it is said to be worse;
-    parameters: as the mail lists them."""
+    """One table. headline: the metric in the mail's first sentence; parameters: as the mail lists them.
+
+    higher_is_better: whether more of that metric is faster, as the sentence says of one of its tables.
+    """
 
     line: int
     commits: tuple[str, str]
@@ -71,12 +83,20 @@ class Report:
     machine: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    says_regression: bool = False
+    higher_is_better: bool = True
+
+    @property
+    def of_headline(self) -> Metric | None:
+        """Its row; the mail's first sentence may leave the test's name out."""
+        said = self.headline
+        found = [one for name, one in self.metrics.items() if said and f".{name}".endswith(f".{said}")]
+        return self.metrics.get(said) or (found[0] if len(found) == 1 else None)
 
     @property
     def is_regression(self) -> bool:
-        """Whether the table is that of a regression in the headline, be it of a rate or of a time."""
-        return self.says_regression and self.headline in self.metrics
+        """Whether the metric of the headline became worse."""
+        of = self.of_headline
+        return of is not None and of.patched != of.base and (of.patched < of.base) == self.higher_is_better
 
     @property
     def cpus(self) -> int | None:
@@ -189,8 +209,7 @@ def parse(text: str) -> list[Report]:
     ends = [*heads[1:], len(lines)]
     plain = "\n".join(one.text for one in lines)
     headline = _HEADLINE.search(plain)
-    said = headline[2].rstrip(".") if headline else ""
-    worse = headline is not None and headline[1] == "regression"
+    said = headline[3].rstrip(".") if headline else ""
     before = 0
     found = []
     for head, end in zip(heads, ends, strict=True):
@@ -198,10 +217,20 @@ def parse(text: str) -> list[Report]:
         metrics, warnings = _metrics(lines[head + 1 : end])
         if not metrics:
             raise BadInput(f"line {lines[head].number}: the robot's table has no complete row")
-        of_table = (metrics, said, *about[1:], (*cut, *warnings), worse)
+        of_table = (metrics, said, *about[1:], (*cut, *warnings))
         found.append(Report(lines[head].number, about[0], *of_table))
         before = head
-    return found
+    higher = _higher_is_better(found, headline)
+    return [replace(one, higher_is_better=higher) for one in found]
+
+
+def _higher_is_better(reports: Sequence[Report], headline: re.Match[str] | None) -> bool:
+    """As the headline calls the change of its number in the table that has it; else by the metric's name."""
+    for of in (one.of_headline for one in reports if headline):
+        pct = 100 * (of.patched / of.base - 1) if of and of.base else 0.0
+        if headline and pct and abs(abs(pct) - float(headline[1])) <= 0.1 + _ROUNDED * abs(pct):
+            return (pct > 0) == (headline[2] == "improvement")
+    return not is_time(reports[0].headline)
 
 
 def _about(lines: Sequence[TextLine]) -> tuple[tuple[str, str], str, str, dict[str, str]]:
@@ -305,22 +334,13 @@ def profiles(text: str) -> list[LockProfile]:
     return found
 
 
-TIMES = {"time", "latency", "lat", "clat", "slat", "seconds", "ns", "us", "ms"}
-
-
-def is_time(metric: str) -> bool:
-    """Whether less of it is faster: `fsmark.time.elapsed_time`, not `stress-ng.timer.ops_per_sec`."""
-    words = set(re.split(r"[._]", metric))
-    return bool(words & TIMES) and not words & {"per", "ops", "iops", "throughput"}
-
-
 def _its_rate(report: Report) -> str:
     """How to give the rate of its headline; a mail has it at one number of threads."""
-    of = report.metrics.get(report.headline)
-    if of is None or report.threads is None or is_time(report.headline):
+    of = report.of_headline
+    if of is None or report.threads is None or not report.higher_is_better:
         return ": give its rates by hand, -r THREADS:RATE"
     rate = of.patched if report.is_regression else of.base
-    return f": give its rate of {report.headline} by hand, -r {report.threads}:{rate:g}"
+    return f": give its rate of {of.name} by hand, -r {report.threads}:{rate:g}"
 
 
 def _both(report: Report) -> LockProfile:
