@@ -16,6 +16,11 @@ from lockscale.tools.profile_entry import Entry
 from lockscale.tools.registry import profiles_of
 
 
+def flow(text: str) -> str:
+    """Without its line breaks."""
+    return " ".join(text.split())
+
+
 def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
     slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 40.0)
     seen = replace(profile(slow), warnings=("line 3 is left out",))
@@ -43,7 +48,7 @@ def test_a_promise_is_no_more_than_one_thread_for_each() -> None:
     measured = UnpatchedData({1: 100.0, 16: 400.0}, wait_share=0.9)
     found = ask_lock(measured, ["lockless a_lock"], [], learned())
     assert found.candidates[0].promise == pytest.approx(4.0)
-    assert "it would be 4.00 times as fast" in re.sub(r"\s+", " ", letter(found))
+    assert "it would be 4.00 times as fast" in flow(letter(found))
 
 
 def test_a_share_that_is_not_the_profiles_is_told() -> None:
@@ -130,6 +135,20 @@ def test_a_letter_says_why_a_gain_may_exceed_its_promise() -> None:
     (best,) = found.candidates
     assert best.promise is not None and best.value > best.promise
     assert "because waiters also slow down the others" in " ".join(letter(found).split())
+
+
+def test_a_letter_says_of_the_verdict_what_the_answer_says() -> None:
+    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 60.0)
+    for samples, is_told in ((12, True), (1200, False)):
+        seen = replace(profile(slow), samples=samples)
+        said = letter(ask_lock(UnpatchedData({}, seen, 8), ["lockless a_lock"], [], learned()))
+        told = "Whether the change pays is not known: the profile has only 12 samples." in flow(said)
+        assert told == is_told
+
+
+def test_a_letter_does_not_say_a_share_that_is_cut_as_if_it_were_known() -> None:
+    found = ask_lock(UnpatchedData(threads=64, wait_share=0.985), ["lockless a_lock"], [], learned())
+    assert "33.33+" in lock_text(found) and "would be at least 33.33 times as fast" in flow(letter(found))
 
 
 def test_a_longer_sleep_that_is_for_no_lock_is_named() -> None:
@@ -246,6 +265,8 @@ def test_who_is_called_no_more_takes_no_lock_either() -> None:
     measured = UnpatchedData({}, stacks(stack(20, 1, *spin), stack(80, 2, "work", "a")), 32)
     first, second = ask_lock(measured, ["avoid g 100%", "lockless g"], [], learned()).candidates
     assert (first.low, first.value, first.high) == (second.low, second.value, second.high)
+    said = flow(letter(ask_lock(measured, ["avoid g 100%"], [], learned())))
+    assert "how changes that remove or split the lock turned out" in said
 
 
 def nested() -> LockProfile:
@@ -263,9 +284,7 @@ def test_a_lock_that_is_held_meanwhile_is_no_limit_of_calls_that_are_avoided_eit
 
 def test_a_letter_does_not_say_that_nothing_is_seen_of_what_the_answer_names() -> None:
     said = letter(ask_lock(UnpatchedData({}, nested(), 32), ["lockless __ext4_new_inode"], [], learned()))
-    assert "cannot be seen" not in said and "Threads also wait at path_openat, 40.0%" in re.sub(
-        r"\s+", " ", said
-    )
+    assert "cannot be seen" not in said and "Threads also wait at path_openat, 40.0%" in flow(said)
     slept = (
         stack(43.0, 1, "schedule", "down_write", "path_openat", off=True),
         stack(57.0, 2, "schedule", "jbd2_log_wait_commit", "ext4_sync_file", off=True),
@@ -273,7 +292,7 @@ def test_a_letter_does_not_say_that_nothing_is_seen_of_what_the_answer_names() -
     answer = ask_lock(
         UnpatchedData({}, stacks(*slept, off=True), 8, 10.0), ["lockless path_openat"], [], learned()
     )
-    assert "jbd2_log_wait_commit sleeps for 57%" in re.sub(r"\s+", " ", letter(answer))
+    assert "jbd2_log_wait_commit sleeps for 57%" in flow(letter(answer))
     assert "but for the sleep that is noted above" in lock_text(answer)
 
 

@@ -178,7 +178,7 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
     what = "work" if _is_of_work(best) else "waits and holds"
     return (
         f"{base} Without the {what} that the change ({best.patch}) removes it would be "
-        f"{best.promise:.2f} times as fast, if nothing else were in the way."
+        f"{'at least ' * best.at_least}{best.promise:.2f} times as fast, if nothing else were in the way."
     )
 
 
@@ -190,7 +190,8 @@ def _expected(answer: LockAnswer, best: PatchGain) -> str:
     limit = answer.next_limit
     within = limit and limit.limits and not _limits_nothing(answer, limit)
     more = best.promise is not None and best.value > best.promise and not _is_of_work(best)
-    alike = "take a lock less often or save work" if _is_of_work(best) else _LEAVES[best.left]
+    saves_work = _is_of_work(best) and best.left == LESS  # to avoid every call removes a lock
+    alike = "take a lock less often or save work" if saves_work else _LEAVES[best.left]
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
         f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that {alike} turned out "
@@ -222,6 +223,8 @@ def _doubt(answer: LockAnswer) -> str:
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""
     if (why := best.open) in (CONTRADICTION, UNEXPLAINED):
         fit += f" {why[0].upper()}{why[1:]}, so it is not shown that the change pays."
+    elif why and best.promise is not None:
+        fit += f" Whether the change pays is not known: {why}."
     return f"{first}{fit} It has to be measured at the thread counts that matter."
 
 
