@@ -107,6 +107,27 @@ def test_a_case_of_another_file_is_known_by_its_commit() -> None:
     assert first.id not in {one.id for one in others(elsewhere, alone)}
 
 
+@pytest.mark.parametrize(
+    ("known_as", "source"),
+    [
+        (
+            "apparmor-label-ref",
+            {"url": "https://lore.kernel.org/all/20240620171528.167997-1-mjguzik@gmail.com/"},
+        ),
+        ("apparmor-label-ref", {"message-id": "20240620171528.167997-1-mjguzik@gmail.com"}),
+        ("epoll-ready-list-rwlock", {"commit": "a218cc491420" + 28 * "0"}),
+    ],
+)
+def test_a_case_of_another_file_is_known_by_its_mail_wherever_it_is_kept(
+    known_as: str, source: dict[str, str]
+) -> None:
+    """Else it is predicted from itself."""
+    known = read_casebook()
+    first = next(case for case in known if case.id == known_as)
+    elsewhere = first.model_copy(update={"id": "mine", "family": "", "source": source})
+    assert first not in others(elsewhere, known) and len(others(elsewhere, known)) >= len(known) - 12
+
+
 def test_what_a_patched_rate_is_changes_no_prediction_of_its_case() -> None:
     cases = read_casebook()
     first = cases[0]

@@ -11,6 +11,7 @@ interval that holds nine in ten of their own gains, all of them known. Who knows
 change leaves is no narrower for the same coverage.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -108,23 +109,40 @@ def _shortest(alike: Sequence[CaseLoad]) -> GainInterval:
 
 
 def others(case: PublishedCase, known: Sequence[PublishedCase]) -> list[PublishedCase]:
-    """The known cases that are of no family of this one: by its own word, its id or its commit."""
+    """The known cases that are of no family of this one: by its own word, its id, its commit or its mail."""
     same = {one.family for one in known if _is_same(one, case)} | {case.family}
     return [one for one in known if not _is_same(one, case) and one.family not in same - {""}]
 
 
 def _is_same(one: PublishedCase, other: PublishedCase) -> bool:
-    urls, commits = ([str(case.source.get(key) or "") for case in (one, other)] for key in ("url", "commit"))
-    return one.id == other.id or (urls[0] == urls[1] != "") or _is_one_commit(*commits)
+    urls = [str(case.source.get("url") or "") for case in (one, other)]
+    mails, commits = ([of(case) for case in (one, other)] for of in (_mail, _commit))
+    return (
+        one.id == other.id
+        or urls[0] == urls[1] != ""
+        or mails[0] == mails[1] != ""
+        or _is_one_commit(*commits)
+    )
 
 
-LEAST_OF_A_HASH = 9
-"""Digits of a commit that a mail gives where it does not give all."""
+def _mail(case: PublishedCase) -> str:
+    """The message's id: an archive has one mail at several addresses, as /r/, /all/ or a list's name."""
+    found = re.search(r"/([^/\s]+@[^/\s#?]+)", str(case.source.get("url") or "").replace("%40", "@"))
+    return found[1] if found else str(case.source.get("message-id") or "").strip(" <>")
+
+
+def _commit(case: PublishedCase) -> str:
+    """As the source says it, or the address of one."""
+    said = str(case.source.get("commit") or "")
+    return said or str(case.source.get("url") or "").rstrip("/").rpartition("/")[2]
+
+
+_HASH = re.compile(r"[0-9a-f]{9,}")  # a mail gives no fewer digits of a commit where it does not give all
 
 
 def _is_one_commit(one: str, other: str) -> bool:
     shorter, longer = sorted((one.lower(), other.lower()), key=len)
-    return len(shorter) >= LEAST_OF_A_HASH and longer.startswith(shorter)
+    return _HASH.fullmatch(shorter) is not None and longer.startswith(shorter)
 
 
 def _rows(
