@@ -130,6 +130,17 @@ def test_a_lock_class_is_matched_by_its_member_but_not_by_what_holds_it():
             profile.match(name)
 
 
+def test_locks_of_a_like_member_are_not_taken_together():
+    row = "1 2 0.10 3.00 4.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
+    names = ("&ep->lock", "&zone->lock", "sb_writers", "sb_writers#3", "&t->dir_key#4", "&t->dir_key#4/1")
+    profile = profile_of(LOCK_STAT + "".join(f"  {name}: {row}" for name in names))
+    with pytest.raises(BadInput, match="lock is in the names of 2 locks of the profile: name one of &e"):
+        profile.match("lock")
+    assert profile.match("zone->lock").contentions == profile.match("&ep->lock").contentions == 2
+    assert [one.name for one in profile.match("sb_writers").entries] == ["sb_writers"]
+    assert profile.match("dir_key").contentions == 4  # a subclass is the same lock, taken inside another
+
+
 @pytest.mark.parametrize(
     ("function", "kind"),
     [

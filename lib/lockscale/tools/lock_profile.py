@@ -25,6 +25,7 @@ SLEEP: Of = "off-CPU time"
 LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
 _READ_OR_WRITE = re.compile(r"-([RW])$")
+_SUBCLASS = re.compile(r"/\d$")
 _SPINLOCK = re.compile(r"^spinlock:")  # as perf lock has it in its column of types
 
 
@@ -130,6 +131,10 @@ class LockProfile:
                 f"{printable(name)} is not in the profile ({self._shown()})"
                 f"{self._waits_there(first) or self._near(first)}"
             )
+        if self.names_locks:
+            whole = [one for one in found if first in (one.name, one.path[0])]
+            asked_for = any(first in one.path for one in found)  # by whoever takes them
+            found = whole or (found if asked_for else _of_one_lock(name, found))
         if self.of == LOCK_WAITS:
             exact = [one for one in found if one.at == name]  # with its offset, as the tool prints it
             family = max(exact or found, key=lambda one: one.wait_ns or 0.0).family
@@ -219,6 +224,17 @@ class LockProfile:
         lost = self.warnings[0] if self.warnings and not self.entries else ""
         unread = f", as far as it can be read ({lost})" if lost else ""
         return f": nobody waits there{unread}"
+
+
+def _of_one_lock(member: str, found: Sequence[Entry]) -> list[Entry]:
+    """Of the class that has this member, its subclasses included; refused where several classes have one."""
+    locks = [printable(one) for one in dict.fromkeys(_SUBCLASS.sub("", one.path[0]) for one in found)]
+    if len(locks) > 1:
+        named = ", ".join(locks[:_MOST_NEAR]) + (", ..." if locks[_MOST_NEAR:] else "")
+        raise BadInput(
+            f"{printable(member)} is in the names of {len(locks)} locks of the profile: name one of {named}"
+        )
+    return [*found]
 
 
 def _of_whom(wait: Entry) -> str:
