@@ -36,6 +36,20 @@ def test_a_shorter_hold_makes_one_thread_faster_too(word: str, left: float) -> N
     assert found.promise is not None and found.value < gain <= found.high
 
 
+def test_shorter_holds_of_two_locks_make_one_thread_faster_by_both() -> None:
+    """Two threads, one behind the other, hold a for 1.5 ms, then b for 1 ms: with halves, twice that."""
+    before, waiting = {1: 1e3 / 2.5, 2: 1e3 / 1.5}, 1 - 2.5 / 3
+    asked = ["shrink a 50% + shrink b 50%", "shrink a 50%"]
+    both, one = ask_lock(UnpatchedData(before, None, wait_share=waiting), asked, [], learned()).candidates
+    assert both.high >= 2 > one.high
+
+
+def test_more_locks_promise_no_less_where_a_share_is_cut() -> None:
+    asked = ["shrink a 99.9%", "shrink a 99.9% + shrink b 1%"]
+    found = ask_lock(UnpatchedData(threads=64, wait_share=0.97), asked, [], learned()).candidates
+    assert len({one.promise for one in found}) == 1
+
+
 def test_half_the_hold_of_two_locks_is_twice_the_rate_at_most() -> None:
     """By the scale of time: with all work halved, not these holds alone, it would be just that."""
     seen = UnpatchedData({}, timed("perf_lock", ("a", 62.0), ("b", 52.0)), 16, 10.0)

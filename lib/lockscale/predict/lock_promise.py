@@ -44,17 +44,35 @@ def promise_of_patch(
 
 def most_gain(measured: UnpatchedData, asked: MatchedPatch) -> float:
     """N times the rate of one thread, which gets faster where work is avoided or a hold gets shorter."""
-    saved = [change.saved for change in asked.changes]
+    left: dict[object, float] = {}  # of each lock's hold
     work = 0.0
     for place, change in enumerate(asked.changes):
-        if change.word != "avoid":
-            continue
-        match = asked.matches[place] if asked.matches else None
-        waiting = _waits_there(measured, match)
-        everything = (measured.share(match, waits=False) if match else None) or waiting
-        work += max(everything - waiting, 0.0) * (1 - change.visits)
-        saved.append((1 - change.visits) if waiting else 0.0)
-    return measured.most_gain(max(saved), work)
+        saved = change.saved
+        if change.word == "avoid":
+            match = asked.matches[place] if asked.matches else None
+            waiting = _waits_there(measured, match)
+            everything = (measured.share(match, waits=False) if match else None) or waiting
+            work += max(everything - waiting, 0.0) * (1 - change.visits)
+            saved = (1 - change.visits) if waiting else 0.0
+        lock = _lock_of(change, asked.matches, place)
+        left[lock] = left.get(lock, 1.0) * (1 - saved)
+    return measured.most_gain(_of_holds(measured, [1 - one for one in left.values()]), work)
+
+
+def _of_holds(measured: UnpatchedData, saved: Sequence[float]) -> float:
+    """What shorter holds save of one thread's time, in times the longest that one lock is held.
+
+    One thread holds one lock after the other: as many fit in as N threads do times what it does.
+    """
+    one, of_all = (measured.ladder.get(n) for n in (1, measured.most_threads))
+    room = max(of_all / one, 1.0) if one and of_all else 1.0
+    largest_first = enumerate(sorted(saved, reverse=True))
+    return sum(part * min(max(room - place, 0.0), 1.0) for place, part in largest_first)
+
+
+def _lock_of(change: Change, matches: Sequence[Match], place: int) -> object:
+    """The same for changes of one lock."""
+    return matches[place].waits or matches[place].entries if matches else change.lock
 
 
 def _waits_there(measured: UnpatchedData, match: Match | None) -> float:
@@ -69,7 +87,7 @@ def _most_of_locks(changes: Sequence[Change], matches: Sequence[Match]) -> float
     of, the gain would be just that. Several changes of one lock act on what the others leave."""
     left: dict[object, float] = {}
     for place, change in enumerate(changes):
-        lock = matches[place].waits or matches[place].entries if matches else change.lock
+        lock = _lock_of(change, matches, place)
         left[lock] = left.get(lock, 1.0) * change.left_of_lock
     least = min(left.values())
     return 1 / least if least else float("inf")
@@ -140,4 +158,5 @@ def _together(
         most = measured.share_together(matches, [change.of_work for change in changes])
     if most is None and not matches:  # of rates alone, as each of them
         return min(promise_of(gone), MOST_OF_RATES)
-    return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
+    together = promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
+    return max(together, *known)  # of which one may be above what a share promises
