@@ -266,7 +266,7 @@ def test_a_case_that_nobody_has_measured_is_predicted_and_named_as_not_scored(
     }  # fmt: skip
     (tmp_path / "c.yaml").write_text(yaml.safe_dump({"cases": [entry]}))
     assert (
-        "Not scored, as `patched` is missing: mine;"
+        "Not scored, as `base` or `patched` is missing: mine;"
         in lockscale("casebook", "score", str(tmp_path / "c.yaml")).out
     )
 

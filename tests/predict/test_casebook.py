@@ -230,6 +230,7 @@ ENTRY: dict[str, Any] = {"id": "mine", "points": [{"threads": 8, "base": 10.0, "
         ({"removed_share": {"pct": 130}}, "removed_share.pct"),
         ({"id": "a\x1bb"}, ": id"),
         ({"points": [{"threads": 8, "bas": 9000, "patched": 1}]}, "no key 'bas': did you mean base?"),
+        ({"unit": "usecs/op"}, "less of usecs/op is faster: write higher_is_better: false"),
         ({"removed_shares": {"pct": 3}}, "no key 'removed_shares': did you mean removed_share?"),
     ],
 )
@@ -240,6 +241,21 @@ def test_a_bad_entry_is_one_sentence_with_its_key(tmp_path: Path, change: dict[s
         read_casebook(file)
     assert says in str(refused.value)
     assert str(file) in str(refused.value)
+
+
+@pytest.mark.parametrize("unit", ["ops/s", "MB/s", "samples", "score", "messages/ms", "minor faults"])
+def test_a_unit_that_is_no_time_is_more_the_faster(tmp_path: Path, unit: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump({"cases": [{**ENTRY, "unit": unit}]}))
+    (case,) = read_casebook(file)
+    assert case.gain(case.points[0]) == pytest.approx(1.2)
+
+
+def test_a_gain_that_is_not_known_is_neither_held_nor_missed(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump({"cases": [{**ENTRY, "points": [{"threads": 8, "base": 10.0}]}]}))
+    (row,) = score_cases(read_casebook(file))["cases"]
+    assert row["published"] is row["held"] is row["sign_right"] is None
 
 
 @pytest.mark.parametrize("text", ["", "cases: []", "- a\n- b", "cases: 5"])

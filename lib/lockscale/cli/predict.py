@@ -316,7 +316,8 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
     ]
     if unknown := [row["id"] for row in value["cases"] if row["published"] is None]:
         parts.append(
-            f"Not scored, as `patched` is missing: {', '.join(unknown)}; --cases shows what is predicted"
+            f"Not scored, as `base` or `patched` is missing: {', '.join(unknown)}; --cases shows what is "
+            "predicted"
         )
     if each:
         parts.append(table(value["cases"], "id", "kind", *_SHOWN))

@@ -15,7 +15,7 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.paths import CASEBOOK
 from lockscale.predict.change_kind import BY_NAME, kind_of
 from lockscale.predict.published_gains import PublishedGain, most_gain, promise_of
@@ -31,6 +31,9 @@ def _text(value: Any) -> Any:
 
 Text = Annotated[str, pydantic.BeforeValidator(_text), Field(max_length=1000)]
 NEARLY = 0.8
+_OF_TIME = re.compile(
+    r"(?:[nmu]?s|[num]?secs?|(?:nano|micro|milli)?seconds?|min(?:ute)?s?|time)\b", re.IGNORECASE
+)
 Positive = Annotated[float, Field(gt=0, le=1e18)]
 
 
@@ -197,6 +200,11 @@ def read_case(entry: Any, where: str) -> PublishedCase:
         raise BadInput(f"{where}: {key}: {said}; docs/any-lock.md has the format") from None
     if case.kind and case.kind not in BY_NAME:
         raise BadInput(f"{where}: there is no kind {case.kind!r}: use one of {', '.join(BY_NAME)}")
+    if "higher_is_better" not in case.model_fields_set and _OF_TIME.match(case.unit):
+        raise BadInput(
+            f"{where}: unit: less of {printable(case.unit)} is faster: write higher_is_better: false, "
+            "or true if more of it is"
+        )
     return case
 
 

@@ -83,6 +83,8 @@ PREDICTORS: dict[str, Predictor] = {
     "delete_waits": delete_waits,
     "history": history_alone,
 }
+_JUDGED = ("held", "sign_right", "gained", "wrong_side")
+"""None of a case whose gain is not known."""
 
 
 def _in_hindsight(asked: Sequence[CaseLoad]) -> list[dict[str, Any]]:
@@ -158,6 +160,16 @@ def _rows(
 
 def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
     gain, case = asked.published, asked.case
+    judged: dict[str, bool | None] = (
+        {
+            "held": interval.low <= gain <= interval.high,
+            "sign_right": (interval.value > LEAST_GAIN) == (gain > LEAST_GAIN),
+            "gained": gain > LEAST_GAIN,
+            "wrong_side": _wrong_side(interval, gain),
+        }
+        if gain is not None
+        else dict.fromkeys(_JUDGED)
+    )
     return {
         "id": case.id,
         "label": asked.label,
@@ -169,11 +181,8 @@ def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
         "value": interval.value,
         "high": interval.high,
         "published": gain,
-        "held": gain is not None and interval.low <= gain <= interval.high,
         "width": interval.width,
-        "sign_right": gain is not None and (interval.value > LEAST_GAIN) == (gain > LEAST_GAIN),
-        "gained": gain is not None and gain > LEAST_GAIN,
-        "wrong_side": gain is not None and _wrong_side(interval, gain),
+        **judged,
         "weight": asked.weight,
     }
 
