@@ -2,6 +2,7 @@
 """A table file that cannot be used is refused in one sentence with file, row and column."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -127,14 +128,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzzed")
 
 
+def table_of(rows: Sequence[Sequence[str]]) -> str:
+    return "threads,value\n" + "\n".join(map(",".join, rows))
+
+
+ODD_CELLS = st.text('0123456789.-naif ,"\n', max_size=5)
+# most are numbers of threads and rates, so that some tables are read
+NEARLY_NUMBERS = st.one_of(*6 * [st.integers(1, 99).map(str)], st.text("0123456789.eE+- ", max_size=4))
+
+
 @settings(max_examples=150)
 @given(
     st.one_of(
         st.text(max_size=80),
         st.text("threadsvalue,\n 0123456789.-eE\"'", max_size=80),
-        st.lists(st.lists(st.text('0123456789.-naif ,"\n', max_size=5), max_size=4), max_size=5).map(
-            lambda rows: "threads,value\n" + "\n".join(map(",".join, rows))
-        ),
+        st.lists(st.lists(ODD_CELLS, max_size=4), max_size=5).map(table_of),
+        st.lists(st.tuples(NEARLY_NUMBERS, NEARLY_NUMBERS), min_size=1, max_size=5).map(table_of),
     )
 )
 def test_any_text_is_read_or_refused(folder: Path, text: str):
@@ -145,5 +154,7 @@ def test_any_text_is_read_or_refused(folder: Path, text: str):
     except BadInput as refused:
         assert str(refused).startswith(str(path)) and "\n" not in str(refused)
         return
+    assert columns
     for column in columns:
+        assert len(column.threads) == len(column.rates_per_s) > 0
         assert np.all(column.rates_per_s > 0) and np.all(column.threads >= 1)

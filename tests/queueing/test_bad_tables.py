@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
@@ -31,6 +31,8 @@ CELLS = st.one_of(
     st.text(max_size=4),
     st.sampled_from([*ODD_CELLS, *ODD_NUMBERS, *DATES]),
 )
+GOOD_RATES = st.floats(1e-9, 1e14)
+GOOD = st.tuples(st.integers(1, 128), GOOD_RATES)
 FRAME = pd.DataFrame({"threads": THREADS, "value": RATES})
 
 
@@ -42,7 +44,13 @@ def refusal(*arguments, **options):
     return text
 
 
-@given(st.lists(st.tuples(CELLS, CELLS), max_size=6))
+# of tables of odd cells alone none is used
+ODD = st.tuples(CELLS, CELLS)
+ROWS = st.one_of(*(st.lists(one, max_size=6) for one in (GOOD, GOOD | st.tuples(CELLS, GOOD_RATES), ODD)))
+
+
+@given(ROWS)
+@example([(1, 10.0), (2, "19"), (2, 20)])
 def test_whatever_is_in_the_cells_it_is_used_or_refused_in_one_sentence(rows):
     try:
         table = points([n for n, _ in rows], [x for _, x in rows])
@@ -51,12 +59,13 @@ def test_whatever_is_in_the_cells_it_is_used_or_refused_in_one_sentence(rows):
         assert text.endswith(".") and ". " not in text and "\n" not in text
         return
     assert np.all(np.isfinite(table.log_rate)) and np.all(np.diff(table.threads) > 0)
+    assert set(table.threads) == {float(n) for n, _ in rows}
 
 
 @settings(max_examples=20)
 @given(
     st.sampled_from(list(MODELS.values())),
-    st.lists(st.tuples(st.integers(1, 128), st.floats(1e-9, 1e14)), min_size=1, max_size=6),
+    st.lists(GOOD, min_size=1, max_size=6),
 )
 def test_any_model_on_any_positive_rates_is_fitted_or_refused(model, rows):
     try:

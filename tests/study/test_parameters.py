@@ -143,19 +143,28 @@ def test_a_value_that_grows_when_it_is_printed_is_refused_briefly():
         assert len(str(refused.value)) < 300
 
 
+NAMES = st.sampled_from(sorted(Parameters.model_fields))
+GIVEN = st.one_of(st.text(), st.integers().map(str), st.lists(st.integers()).map(str))
+
+
 @settings(deadline=None)
-@given(st.text())
+@given(st.one_of(st.text(), st.tuples(NAMES, GIVEN).map("=".join)))
 @example("x=!!int y")
+@example("seed=7")
 def test_any_text_is_a_parameter_or_a_sentence(text):
     try:
         name, _ = parse_parameter(text)
-    except BadInput:
+    except BadInput as error:
+        assert "\n" not in str(error)
         return
-    assert text.startswith(name + "=")
+    assert name in Parameters.model_fields and text.startswith(name + "=")
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(Parameters.model_fields)), junk)
+@given(NAMES, junk)
+@example("seed", 7)
+@example("profiled_functions", ["ext4_create"])
+@example("arms", ["search-locked", "steal-retry"])
 def test_any_value_is_a_valid_study_or_a_sentence(name, value):
     try:
         study = load_study("inode-claim", {name: value})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lockscale import paths
@@ -201,6 +201,10 @@ junk = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.
 
 
 @settings(max_examples=40)
+@example(("host",), "mds1")
+@example(("port",), 2222)
+@example(("disk", "serial"), "S4EVNX0R")
+@example(("user",), None)
 @given(st.sampled_from([*PLACES, ("disk",), ("boot",), ("port",), ("virtual",), ("prepare",)]), junk)
 def test_any_value_is_a_target_or_a_sentence(tmp_path_factory, place, value):
     folder = tmp_path_factory.mktemp("targets")
