@@ -3,6 +3,7 @@
 
 import math
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -176,12 +177,12 @@ def test_an_interval_is_in_order_and_below_what_threads_can_do(
 
 def test_the_less_is_left_of_a_lock_the_more_may_be_gained() -> None:
     high = [learned().gain(left, None).high for left in (KEPT, LESS, GONE)]
-    assert high == sorted(high)
+    assert high[0] < high[1] < high[2]
 
 
 def test_a_larger_promise_is_a_larger_gain() -> None:
     values = [learned().gain(LESS, promise).value for promise in (1.05, 1.5, 3.0, 10.0)]
-    assert values == sorted(values)
+    assert all(one < larger for one, larger in pairwise(values))
 
 
 def test_intervals_of_gains_drawn_from_the_model_hold_as_often_as_they_say() -> None:
@@ -194,7 +195,7 @@ def test_intervals_of_gains_drawn_from_the_model_hold_as_often_as_they_say() -> 
 
 
 def test_without_cases_an_interval_is_wide() -> None:
-    assert learn([]).gain(GONE, None).width > learned().gain(GONE, None).width * 0.5
+    assert learn([]).gain(GONE, None).width > 1.5 * learned().gain(GONE, None).width
 
 
 @pytest.mark.parametrize(

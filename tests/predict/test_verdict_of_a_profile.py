@@ -212,7 +212,7 @@ def test_a_sleep_for_no_lock_is_of_the_time_that_all_threads_had(seconds: float 
     if seconds is None:
         assert log.promise is None and {log.worth, lock.worth} == {"not known"}
     else:
-        assert log.promise == pytest.approx(1 / (1 - 1 / (16 * seconds)), rel=0.1)
+        assert log.promise == pytest.approx(1 / (1 - 1 / (16 * seconds)))
 
 
 KINDS_TOGETHER = """

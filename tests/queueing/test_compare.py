@@ -2,6 +2,7 @@
 """What a comparison says: the noise floor, who ties with the best, who predicts large thread counts."""
 
 import re
+from html import escape
 
 import numpy as np
 import pytest
@@ -258,7 +259,9 @@ def test_ranking_is_by_leave_one_out_and_calibrated_fits_come_last():
 def test_html_holds_every_model_and_every_finding():
     ranked = compare_models((THREADS, noisy(THREADS, 0.05, 10)), MODELS)
     page = ranked._repr_html_()
-    for text in ("usl", "machine_repairman", "retry_storm", "leave-one-out", "usl"):
+    found = ranked.to_json("t", "c")[0]["findings"]
+    assert len(found) >= 2
+    for text in ("usl", "machine_repairman", "retry_storm", "leave-one-out", *map(escape, found)):
         assert text in page
     assert page.count("<tr>") == 4
 
