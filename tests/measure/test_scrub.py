@@ -201,9 +201,15 @@ def test_a_sealed_output_stays_sealed():
     assert unseal(scrub(seal("from mds1\n"))) == ("from HOST\n", True)
 
 
+def by_hand(path: Path) -> bool:
+    """Written by people, and so with names of people: an author of a published patch may run this test."""
+    return path.suffix in (".md", ".yaml") or path.name == "datapackage.json"
+
+
 @pytest.mark.parametrize("path", [p for p in FILES if p.suffix != ".gz"], ids=lambda p: p.name)
 def test_files_in_data_are_scrubbed(path: Path, monkeypatch):
-    monkeypatch.undo()  # the names of this machine
+    if not by_hand(path):
+        monkeypatch.undo()  # the names of this machine
     text = path.read_text()
     assert scrub(text) == text
 
