@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Texts that are not one output of one tool: each is refused with a sentence that says what to do."""
 
+import gzip
 import io
 import os
 import sys
@@ -85,6 +86,12 @@ def test_utf_16_is_refused(tmp_path, encoding):
     (tmp_path / "out").write_bytes(MDTEST.encode(encoding))
     with pytest.raises(BadInput, match="UTF-16"):
         parse_file(tmp_path / "out")
+
+
+def test_a_compressed_file_is_told_to_be_one(tmp_path):
+    (tmp_path / "out.gz").write_bytes(gzip.compress(MDTEST.encode()))
+    with pytest.raises(BadInput, match="this is compressed: unpack it with gunzip"):
+        parse_file(tmp_path / "out.gz")
 
 
 @pytest.mark.parametrize("name", ["mdtest-3.3.0.txt", "perf_script-6.1.187.txt"])

@@ -14,6 +14,7 @@ from log_writer import SECTOR, Request, write_log
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.prove.powercut.cuts import BLOCK, Cut, WriteLog, choose_cuts, disks
+from lockscale.prove.powercut.load import Plan, make_cuts
 
 SIZE = 64 * BLOCK
 
@@ -94,6 +95,12 @@ def test_half_of_the_cuts_come_right_behind_an_ack() -> None:
     assert all(11 <= cut.at <= 91 for cut in cuts)
     assert cuts == choose_cuts(acks, [50], 20, seed=3)
     assert sum(cut.at == 51 for cut in behind) >= 5, "overwrites are looked at most"
+
+
+def test_a_load_that_promised_too_little_is_not_called_safe(tmp_path: Path) -> None:
+    log = WriteLog(write_log(tmp_path / "log", [("write", 0, block(1)), ("flush", 0, b"")]))
+    with pytest.raises(RunFailed, match="the load overwrote 0 files: too few for 7 cuts: give fewer --cuts"):
+        make_cuts(log, Plan(cuts=7))
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.sim.builder import Builder
-from lockscale.sim.delays import exponential, gamma, jitter, ms, ns, us
+from lockscale.sim.delays import empirical, exponential, gamma, jitter, ms, ns, us
 from lockscale.sim.path import Path
 from lockscale.sim.replicate import Counts, replicate
 
@@ -55,6 +55,9 @@ STEPS: list[tuple[Write, str]] = [
     (lambda m, p: m.place("p", shards=2, stride=2.5), "stride of place 'p' is 2.5"),
     (lambda m, p: m.place("p", shards=2, stride=10**30), "stride of place 'p' is 1000"),
     (lambda m, p: m.machine(cpus=10**9, time_slice=ms(1)), "cpus is 1000000000: give a whole number"),
+    (lambda m, p: m.machine(cpus=2), "whose CPUs are shared needs a time slice"),
+    (lambda m, p: p.spend(empirical([])), "needs one or more fixed times"),
+    (lambda m, p: p.spend(empirical([us(1), exponential(us(1))])), "needs one or more fixed times"),
     (lambda m, p: m.machine(cpus=True, time_slice=ms(1)), "cpus is True"),
     (lambda m, p: m.commit_gate("g", commit=us(1), entries=-5), "entries of 'g' is -5"),
     (lambda m, p: m.path("b", threads=2.5), "threads of path 'b' is 2.5"),

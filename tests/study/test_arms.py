@@ -59,6 +59,17 @@ def test_the_orphan_file_is_always_said_and_asserted(name: str):
         assert asserted in features.split(",")
 
 
+@pytest.mark.parametrize(
+    ("made", "asserted"), [("orphan_file", "^orphan_file"), ("^orphan_file", "orphan_file")]
+)
+def test_a_feature_that_the_mkfs_of_an_arm_turns_round_is_refused(made: str, asserted: str):
+    """Else a run would find it out by dumpe2fs, once its kernels are built."""
+    arm = {"name": "ours", "role": "variant", "mkfs": ["-O", f"quota,{made}"], "mkfs_asserts": [asserted]}
+    with pytest.raises(ValueError, match=rf"mkfs makes {re.escape(made)}, but mkfs_asserts has "):
+        study_of(arm)
+    assert study_of(arm | {"mkfs_asserts": [made]}).options_of("ours").mkfs_asserts == [made]
+
+
 def test_arms_may_share_a_kernel_and_differ_by_mkfs():
     study = load_study("orphan-file")
     assert len({study.options_of(arm).line for arm in ("orphan-mutex", "orphan-lockless")}) == 2
