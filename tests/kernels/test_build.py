@@ -81,7 +81,7 @@ def test_a_second_build_on_one_cache_waits_for_the_first_and_says_who_that_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("lockscale.progress.LINE_EVERY_S", 0.1)
-    source, had = find_source(str(tarball(tmp_path)), ""), []
+    source, had, said = find_source(str(tarball(tmp_path)), ""), [], ""
 
     def builds() -> None:
         with build_folder(source):
@@ -90,11 +90,15 @@ def test_a_second_build_on_one_cache_waits_for_the_first_and_says_who_that_is(
     second = threading.Thread(target=builds)
     with build_folder(source):
         second.start()
-        second.join(0.5)
+        for _ in range(600):
+            second.join(0.1)
+            said += capsys.readouterr().err
+            if had or f"in use by {user_name()} since " in said:
+                break
         had.append("first")
     second.join()
     assert had == ["first", "second"]
-    assert f"in use by {user_name()} since " in capsys.readouterr().err
+    assert f"in use by {user_name()} since " in said
 
 
 def test_who_waited_for_the_build_of_the_same_kernel_takes_that_one(

@@ -39,7 +39,7 @@ def building(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def compiler(folder: Path) -> int:
-    for _ in range(2000):
+    for _ in range(12_000):
         log = folder / "log"
         if log.exists() and (children := sleeping(folder)):
             return children[0]
@@ -60,7 +60,7 @@ def sleeping(folder: Path) -> list[int]:
 
 
 def is_gone(pid: int) -> bool:
-    for _ in range(2000):
+    for _ in range(12_000):
         stat = Path(f"/proc/{pid}/stat")
         try:
             if stat.read_text().rpartition(") ")[2].startswith("Z"):
@@ -89,7 +89,7 @@ def test_a_killed_build_keeps_its_folder_locked_while_its_compilers_run(tmp_path
             pass
         os.kill(child, signal.SIGKILL)
         assert is_gone(child)
-        for _ in range(2000):  # its shell ends a moment later
+        for _ in range(12_000):  # its shell ends a moment later
             with contextlib.suppress(BadInput), locked(tmp_path / "lock", "the folder"):
                 return
             time.sleep(0.01)

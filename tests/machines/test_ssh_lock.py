@@ -86,7 +86,7 @@ def test_a_controller_that_falls_silent_loses_the_server_though_its_connection_s
             same_run.take()
             break
         except HeldByOther:
-            assert time.monotonic() - began_s < 30
+            assert time.monotonic() - began_s < 120
             time.sleep(0.1)
     same_run.release()
     silent._let_go()
@@ -139,14 +139,16 @@ def test_a_holder_that_does_not_come_back_from_its_reboot_loses_the_server_once_
     dead._let_go()
     rebooted(tmp_path)
     for name in ("two", "three"):  # who asks is let in by how long ago the first one asked, whoever it was
-        other = ServerLock(sshd.host(), name, "{}", BOOT_S, str(tmp_path), retake_s=3)
+        other = ServerLock(sshd.host(), name, "{}", BOOT_S, str(tmp_path), retake_s=600)
         with pytest.raises(HeldByOther) as held:
             other.take()
         assert held.value.said == '{"who": "one"}'
-    (tmp_path / "asked").write_text("another-boot 0\n")  # an earlier boot's question counts for nothing
-    with pytest.raises(HeldByOther):
-        other.take()
-    time.sleep(4)
+    boot, up_s = (tmp_path / "asked").read_text().split()
+    for asked in ("another-boot -600", f"{boot} {int(up_s) - 300}"):  # in an earlier boot, and too short ago
+        (tmp_path / "asked").write_text(f"{asked}\n")
+        with pytest.raises(HeldByOther):
+            other.take()
+    (tmp_path / "asked").write_text(f"{boot} {int(up_s) - 600}\n")
     other.take()
     assert not (tmp_path / "asked").exists()
     with pytest.raises(HeldByOther) as held:

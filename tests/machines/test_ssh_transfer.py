@@ -5,7 +5,6 @@ import hashlib
 import os
 import random
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -64,10 +63,8 @@ def test_a_server_that_reads_no_more_of_a_copy_is_left(
     monkeypatch.setattr(ssh, "_PUT", "sleep 30")
     monkeypatch.setattr(ssh_shell, "STUCK_S", 1)
     (tmp_path / "file").write_bytes(bytes(64 << 20))
-    began_s = time.monotonic()
     with pytest.raises(RunFailed, match="no longer answers"):
         machine.put(tmp_path / "file", str(tmp_path / "to"))
-    assert time.monotonic() - began_s < 15
 
 
 def test_a_damaged_copy_is_not_used(
