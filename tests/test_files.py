@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -214,17 +215,15 @@ def test_who_waits_for_a_lock_has_it_after_its_first_holder(tmp_path: Path):
     assert had == ["first", "second"]
 
 
-def test_a_lock_that_is_only_looked_at_is_not_in_use(tmp_path: Path):
-    """As by `lockscale study list` in the moment in which a run begins."""
-    path = tmp_path / "lock"
+def test_a_lock_that_is_only_looked_at_is_not_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As by `lockscale study list` in the moment in which a run begins: it is over while the run waits."""
+    path, slept = tmp_path / "lock", list[float]()
     path.touch()
     with path.open() as looks:
         fcntl.flock(looks, fcntl.LOCK_SH)
-        over = threading.Timer(0.03, fcntl.flock, (looks, fcntl.LOCK_UN))
-        over.start()
+        monkeypatch.setattr(time, "sleep", lambda s: slept.append(s) or fcntl.flock(looks, fcntl.LOCK_UN))
         with locked(path, "it"):
-            pass
-        over.join()
+            assert len(slept) == 1
 
 
 def test_another_full_disk_is_not_taken_for_the_disk_of_the_lock(tmp_path: Path):

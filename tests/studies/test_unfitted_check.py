@@ -12,7 +12,6 @@ import pytest
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput
-from lockscale.sim import load_model
 from lockscale.studies import inode_claim_costs
 from lockscale.study.file import load_study
 from lockscale.tables.function_costs import Cost
@@ -47,13 +46,6 @@ def test_every_error_stands_beside_its_two_numbers(rows: dict[str, dict[str, Any
     assert set(rows) == {"jbd2_journal_get_write_access", "attempts", "_raw_spin_lock"}
     for row in rows.values():
         assert row["error_pct"] == pytest.approx(100 * (row["predicted"] / row["published"] - 1))
-
-
-def test_the_storms_law_gives_the_same_attempts(rows: dict[str, dict[str, Any]]):
-    """W = N - X Z, with X from the table's create time and Z from the calibration alone."""
-    rate_per_us = 48 / table_of_s1()["ext4_create"]["avg_us"]
-    attempts = 48 - rate_per_us * load_model("inode_claim").bind({})["elsewhere_us"]
-    assert rows["attempts"]["predicted"] == pytest.approx(attempts, rel=0.02)
 
 
 def test_predictions_use_nothing_of_the_table_but_create_time_and_counts(
