@@ -126,6 +126,7 @@ def test_a_prediction_that_names_this_machine_is_not_kept_as_one_that_was_change
     """Its hash is of what was written before anything was measured."""
     monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
     run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    monkeypatch.setenv("HOME", "/srv/people/ada")  # a service's own may be /
     for used in ("s1_rates", f"{Path.home()}/rates.csv"):
         said = {"used": [used]}
         write_json(run.prediction, {**said, "sha256": sha256_of_json(said)})
