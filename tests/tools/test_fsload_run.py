@@ -87,7 +87,8 @@ def test_printed_rates_are_those_of_the_times_and_counts(executable, tmp_path):
     assert rates["total"] == pytest.approx(PROCESSES * ITEMS * 1e9 / span, abs=1e-3)
     assert rates["slowest_rank"] == pytest.approx(PROCESSES * ITEMS * 1e9 / max(took), abs=1e-3)
     assert rates["rank2"] == pytest.approx(ITEMS * 1e9 / took[2], abs=1e-3)
-    assert rates["slowest_rank"] == pytest.approx(PROCESSES * min(rates[f"rank{k}"] for k in range(4)))
+    slowest = min(rates[f"rank{k}"] for k in range(4))  # printed to the thousandth, as the whole is
+    assert rates["slowest_rank"] == pytest.approx(PROCESSES * slowest, abs=(PROCESSES + 1) * 0.5e-3)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def _marks(points: pd.DataFrame, boots: int) -> str:
 FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
 """Form -> how the name of its file ends."""
 MARKDOWN = re.compile(r"([\\`*<>\[\]#|~&]|(?<![^\W_])_|_(?!\w))")
-"""An underscore between letters is one; at a word's end, as in __ext4_new_inode, it may begin italics."""
+"""An underscore between letters is one; at a word's end, as in __mutex_lock, it may begin italics."""
 
 
 def in_form(form: str, story: Story) -> str:
