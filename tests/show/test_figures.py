@@ -47,7 +47,7 @@ DRAWN = {
         "simulated",
         lambda: figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE),
     ),
-    "counted_against_unpatched": (SAYS, lambda: figures.counted_against_unpatched(STUDY, COUNTED, GUEST)),
+    "counted_against_unpatched": (f"counted {GUEST}", lambda: figures.counted_against_unpatched(STUDY, COUNTED, GUEST)),
     "measured_rates": (SAYS, lambda: figures.measured_rates(STUDY, MEASURED, GUEST)),
     "function_shares": (SAYS, lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS)),
 }
@@ -195,7 +195,7 @@ def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
     save(DRAWN["counted_against_unpatched"][1](), COUNTED, tmp_path, "extra")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), COUNTED)
     title, says, blank, *table = (tmp_path / "extra.txt").read_text().splitlines()
-    assert "get_write_access" in title and says.startswith("measured in QEMU") and blank == ""
+    assert "get_write_access" in title and says.startswith("counted in QEMU") and blank == ""
     assert len(table) == 1 + len(COUNTED)
 
 

@@ -182,7 +182,8 @@ def test_a_figure_names_a_prediction_only_where_there_is_one(curated: Path):
     none = dict.fromkeys(("predicted", "predicted_low", "predicted_high", "inside"))
     says = [gains_figure(STUDY, one).layout.meta["says"] for one in (rows, rows.assign(**none))]
     assert says[0].startswith("predicted: 90%, from steal-retry alone")
-    assert says[1] == "virtual: the real kernels in virtual time; published: on other hardware"
+    bars = ", bars from lowest to highest repeat"
+    assert says[1] == f"virtual: the real kernels in virtual time{bars}; published: on other hardware"
 
 
 def test_what_was_published_of_another_load_is_named_and_stands_beside_that_load():
