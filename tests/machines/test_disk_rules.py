@@ -3,9 +3,11 @@
 
 import hashlib
 import json
+import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -310,6 +312,46 @@ def test_the_studys_own_mkfs_is_tried_and_writes_nothing(fs: FsType, tmp_path: P
     assert image.stat().st_blocks == 0, "the file is still one hole"
     done = subprocess.run([*tried, str(tmp_path / "nothing")], capture_output=True, text=True)
     assert done.returncode == 1 and "in use by the system: No such file" in done.stdout
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process of which stat(1), first on the PATH, says that it has the disk 8:10 open."""
+    named = "open('/proc/self/comm', 'w').write('\u6570\u636e'); print(); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", named], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    process.stdout.readline()
+    stat = tmp_path / "stat"
+    stat.write_text(f"#!/bin/sh\necho block special file 8:10 /proc/{process.pid}/fd/3\n")
+    stat.chmod(0o755)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def looked(function: str, first_on_path: Path) -> tuple[int, str]:
+    """How one function of the script ends for the disk 8:10, and what it says."""
+    env = {**os.environ, "PATH": f"{first_on_path}:{os.environ['PATH']}", "LC_ALL": "C"}
+    script = f"{disk_look.look_function(FIRST)}numbers=8:10 tree=8:16; {function}"
+    done = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def test_a_process_has_the_disk_open_whatever_it_is_called(opened: subprocess.Popen[str], tmp_path: Path):
+    assert looked("openers", tmp_path) == (0, f"{opened.pid} \n")
+    opened.kill()
+    opened.wait()
+    assert looked("openers", tmp_path) == (0, "")
+
+
+@pytest.mark.parametrize(("function", "tool"), [("openers", "find"), ("openers", "stat"), ("mounts", "cat")])
+def test_a_tool_that_cannot_be_started_has_not_found_nothing(function: str, tool: str, tmp_path: Path):
+    assert looked(function, tmp_path) == (0, "")
+    (tmp_path / tool).write_text("#!/bin/sh\nexit 126\n")
+    (tmp_path / tool).chmod(0o755)
+    assert looked(function, tmp_path) == (1, "")
 
 
 def test_a_server_is_asked_for_the_tools_of_the_studys_file_system():

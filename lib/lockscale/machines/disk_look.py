@@ -20,7 +20,8 @@ TOKENS_TYPED = "/var/lib/lockscale/disks"  # on the machine: one line a disk who
 # that the text is the same bytes on both sides. fds are asked by device number: a name in /proc/PID/fd
 # may be that of another root. The disk is opened with O_EXCL, which fails for whatever the kernel knows to
 # hold it (a mount in a name space without a process, md, dm, bcache, ZFS), and tried with the file system's
-# own dry run. Neither writes.
+# own dry run. Neither writes. Nothing found is an answer only of a tool that ran, which it may not where
+# there are too many processes: awk reads at least one line, of openers() that of find's own input.
 # lsblk nests what is made of a device below it only where NAME is asked for.
 _LOOK = r"""
 LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
@@ -29,21 +30,23 @@ mounts() {
     cat /proc/[0-9]*/mountinfo 2>/dev/null | tree=$tree awk '
         BEGIN { n = split(ENVIRON["tree"], t); for (i = 1; i <= n; i++) { of[t[i]]; of["/dev/" t[i]] } }
         { for (i = 7; i < NF && $i != "-"; i++); line = $(i + 2) " " $5
-          if (($3 in of || $(i + 2) in of) && !seen[line]++) print line }'
+          if (($3 in of || $(i + 2) in of) && !seen[line]++) print line }
+        END { exit !NR }'
 }
 openers() {
-    numbers=$(for k in $knames; do stat -c %t:%T "/dev/$k"; done)
-    find /proc/[0-9]*/fd -lname '/*' ! -lname /dev/null -exec stat -L -c '%F %t:%T %n' {} + 2>/dev/null |
-        numbers=$numbers self=$$ awk -F '[ /]' '
-            BEGIN { n = split(ENVIRON["numbers"], t, "\n"); for (i = 1; i <= n; i++) of[t[i]] }
-            $1 == "block" && $4 in of && $7 != ENVIRON["self"] && !seen[$7]++ { print $7 }' |
-        while read -r pid; do
-            comm=$(tr -cd '[:alnum:]._()-' < "/proc/$pid/comm") 2>/dev/null
-            case $comm in ''|'(udev-worker)'|systemd-udevd) ;; *) echo "$pid $comm" ;; esac
-        done
+    pids=$(
+        find /proc/[0-9]*/fd -lname '/*' ! -lname /dev/null -exec stat -L -c '%F %t:%T %n' {} + \
+            < /proc/version 2>/dev/null | numbers=$numbers self=$$ awk -F '[ /]' '
+                BEGIN { n = split(ENVIRON["numbers"], t, "\n"); for (i = 1; i <= n; i++) of[t[i]] }
+                $1 == "block" && $4 in of && $7 != ENVIRON["self"] && !seen[$7]++ { print $7 }
+                END { exit !NR }'
+    ) || return
+    for pid in $pids; do
+        comm=$(tr -cd '[:alnum:]._()-' < "/proc/$pid/comm") || continue
+        case $comm in '(udev-worker)'|systemd-udevd) ;; *) echo "$pid $comm" ;; esac
+    done
 }
 loops() { # a file behind a loop device is kept as a name: that of a device, or of another node of it
-    numbers=$(for k in $knames; do stat -c %t:%T "/dev/$k"; done)
     for file in /sys/block/loop*/loop/backing_file; do
         behind=$(cat "$file") || continue
         is=$(stat -L -c %t:%T -- "$behind")
@@ -79,8 +82,9 @@ parts() {
     part devices lsblk --all --json --bytes --output NAME,KNAME,MAJ:MIN,SERIAL,SIZE,TYPE,RO,RM
     part block test -b "$device"
     [ -b "$device" ] || return
-    knames=$(lsblk --all --noheadings --raw --output KNAME "$device")
-    tree=$(lsblk --all --noheadings --raw --output MAJ:MIN,KNAME "$device")
+    knames=$(lsblk --all --noheadings --raw --output KNAME "$device") || return
+    tree=$(lsblk --all --noheadings --raw --output MAJ:MIN,KNAME "$device") || return
+    numbers=$(for k in $knames; do stat -c %t:%T "/dev/$k" || exit; done) || return
     part mounts mounts
     part swaps cat /proc/swaps
     sys=/sys/class/block/${device##*/}
