@@ -4,6 +4,7 @@
 import json
 import os
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +252,36 @@ def test_the_disk_in_memory_is_whole_gibibytes_with_a_timer_for_its_latency():
     )
     assert formatting_in_memory(disk, []).sectors == 3 << 21
     assert disk.qemu_options() == ""
-    assert "memory_backed" in CHECK
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "status"),
+    [
+        ("proc/swaps", "Filename\n", 0),
+        ("proc/swaps", "Filename\n/dev/nullb0 partition 1 0 -2\n", 1),
+        ("proc/mounts", "/dev/nullb0 /run/lockscale ext4 rw 0 0\n", 1),
+        ("sys/module/null_blk/parameters/memory_backed", "N\n", 1),
+        ("sys/class/block/nullb0/size", "8\n", 1),
+    ],
+)
+def test_the_disk_in_memory_is_formatted_only_where_it_is_the_guests_own_and_unused(
+    file: str, text: str, status: int, tmp_path: Path
+):
+    files = {
+        "proc/swaps": "Filename\n",
+        "proc/mounts": "/dev/vda / ext4 rw 0 0\n",
+        "sys/module/null_blk/parameters/memory_backed": "Y\n",
+        "sys/devices/virtual/block/nullb0/size": "6291456\n",
+    }
+    for name, said in {**files, file.replace("class", "devices/virtual"): text}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(said)
+    (tmp_path / "sys/devices/virtual/block/nullb0/holders").mkdir()
+    (tmp_path / "sys/class/block").mkdir(parents=True)
+    (tmp_path / "sys/class/block/nullb0").symlink_to(tmp_path / "sys/devices/virtual/block/nullb0")
+    asks = CHECK.replace("[ -b /dev/nullb0 ]", "").replace("/sys/", f"{tmp_path}/sys/")
+    asks = asks.replace("/proc/", f"{tmp_path}/proc/")
+    assert subprocess.run(["sh", "-c", asks, "sh", "6291456"]).returncode == status
 
 
 def test_a_gain_is_told_at_both_ends_of_each_price():

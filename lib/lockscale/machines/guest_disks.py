@@ -66,7 +66,7 @@ set -e
 [ "$(readlink -f /sys/class/block/nullb0)" = /sys/devices/virtual/block/nullb0 ]
 [ "$(cat /sys/module/null_blk/parameters/memory_backed)" = Y ]
 [ "$(cat /sys/class/block/nullb0/size)" = "$1" ]
-! grep -q '^{DEVICE} ' /proc/mounts /proc/swaps
+if grep -q '^{DEVICE} ' /proc/mounts /proc/swaps; then exit 1; fi
 [ -z "$(ls /sys/class/block/nullb0/holders)" ]
 """
 
