@@ -3,12 +3,14 @@
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.files import is_locked
 from lockscale.machines.server_lock import HeldByOther, ServerLock
 from loopback_sshd import Sshd
 
@@ -114,6 +116,29 @@ def test_its_own_lost_connection_is_taken_over(sshd: Sshd, tmp_path: Path):
     mine.release()
     assert before is not None
     before.close()
+
+
+@pytest.mark.slow
+def test_a_process_that_has_the_number_of_a_dead_holder_is_not_killed(sshd: Sshd, tmp_path: Path):
+    """The record is still ours, whose shell is dead, while another one is taking the server."""
+    mine = lock(sshd, tmp_path)
+    mine.take()
+    mine._let_go()
+    first, said = (tmp_path / "holder").read_text().splitlines()
+    stranger = subprocess.Popen(["sleep", "60"])
+    other = subprocess.Popen(["flock", tmp_path / "holder.lock", "sleep", "60"], start_new_session=True)
+    while not is_locked(tmp_path / "holder.lock"):
+        time.sleep(0.01)
+    (tmp_path / "holder").write_text(f"{first.rpartition(' ')[0]} {stranger.pid}\n{said}\n")
+    try:
+        with pytest.raises(HeldByOther):
+            mine.take()
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        os.killpg(other.pid, signal.SIGKILL)
+        stranger.wait()
+        other.wait()
 
 
 @pytest.mark.slow

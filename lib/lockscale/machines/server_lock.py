@@ -30,7 +30,8 @@ _BEAT, _RELEASE = b"isalive\n", b"release\n"  # as long as each other: dd reads 
 # a file that is written, where it is there, whenever the holder is heard, $8 RETAKE_S. Says `mine`, `full`,
 # or `held` and the holder's words, and then waits for the connection's end, for silence, or for `release`.
 # The lock's file is first opened by true(1): a shell ends where a redirection of its special builtins fails.
-# What waits has no part in the lock: it may outlive us by its time.
+# What waits has no part in the lock: it may outlive us by its time. Who is killed has the lock open: a
+# number of the record may be another process's by now.
 _TAKE = """\
 umask 022
 { mkdir -p "$5" && cd "$5" && true >> holder.lock; } 2> /dev/null || { echo full; exit; }
@@ -41,7 +42,7 @@ look() { token= run= its_boot= pid=; read -r token run its_boot pid < holder; } 
 if ! flock -n 9; then
     look
     [ "$token" = "$1" ] && [ "$its_boot" = "$boot" ] || held
-    kill -KILL "$pid" 2> /dev/null
+    [ "/proc/$pid/fd/9" -ef holder.lock ] && kill -KILL "$pid" 2> /dev/null
     flock -w 10 9 || held
 else
     look
