@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lockscale.errors import RunFailed
 from lockscale.machines.channel import Channel
 from lockscale.machines.run_delay import RunDelay, share_waited, times_of
 
@@ -92,6 +93,18 @@ def test_the_rest_of_the_time_is(lost_s: tuple[float, ...], said: str, tmp_path:
     with pytest.raises(TimeoutError) as late:
         Channel(tmp_path).wait_ready(lambda: None, 0.0, Kept(*lost_s))
     assert str(late.value) == said
+
+
+@pytest.mark.parametrize("ends", ["kill -9 $PPID", "rm -f job.1.0.*", ": > job.1.0.status; kill -9 $PPID"])
+def test_a_command_that_left_no_status_is_told_as_killed(ends: str, tmp_path: Path):
+    """Its shell was killed for want of memory, or the disk that both sides share took no more."""
+    channel = Channel(tmp_path)
+    agent = subprocess.Popen(["sh", "-c", channel.guest_command], stdin=subprocess.PIPE)
+    assert agent.stdin
+    with pytest.raises(RunFailed, match=r"left no status: it was killed in the guest .* is full"):
+        channel.run_all([["sh", "-c", ends]], agent.stdin, lambda: None, 60, RunDelay(agent.pid))
+    agent.stdin.close()
+    agent.wait()
 
 
 def test_run_delay_is_what_was_waited_since_it_was_made(two_on_one_processor: tuple[int, int]):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from lockscale.errors import RunFailed, printable
 from lockscale.files import write_text
 from lockscale.machines.machine import Completed, Step, Write, argv_of, refuse_much
 from lockscale.machines.run_delay import RunDelay
@@ -77,6 +78,11 @@ class Channel:
 
     def _completed(self, n: int, k: int, step: Step) -> Completed:
         files = [self.folder / f"job.{n}.{k}.{end}" for end in ("out", "err", "status")]
+        if not all(file.exists() for file in files) or not files[-1].read_text().strip():
+            raise RunFailed(
+                f"`{printable(shlex.join(argv_of(step)), 200)}` left no status: it was killed in the guest "
+                f"(raise memory_mib if memory ran out), or the disk of {self.folder} is full"
+            )
         refuse_much(argv_of(step), max(file.stat().st_size for file in files))
         out, err, status = (file.read_text(errors="replace") for file in files)
         return Completed(tuple(argv_of(step)), int(status), out, err)
