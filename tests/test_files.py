@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -31,6 +32,7 @@ from lockscale.files import (
     write_json,
     write_text,
 )
+from lockscale.paths import for_all_users
 from small_disk import run_on_small_disk
 
 HOLD = """
@@ -140,6 +142,17 @@ def test_a_lock_for_all_users_follows_no_link(inside: Path):
     with pytest.raises(OSError), hold_lock(inside / "lock", "me", str, for_all=True):
         pass
     assert (inside / "precious").read_text() == "kept"
+
+
+def test_the_lock_of_the_machine_lies_where_every_user_writes(inside: Path, monkeypatch: pytest.MonkeyPatch):
+    """Root writes to any folder, and TMPDIR may be another one for each user."""
+    monkeypatch.setattr(tempfile, "tempdir", str(inside / "of-one-user"))
+    roots, everybodys = inside / "roots", inside / "everybodys"
+    for folder, mode in ((roots, 0o755), (everybodys, 0o1777)):
+        folder.mkdir()
+        folder.chmod(mode)
+    assert for_all_users("nowhere", str(roots), str(everybodys)) == everybodys
+    assert for_all_users(str(roots)) == inside / "of-one-user"
 
 
 def test_the_name_of_a_new_file_is_on_disk_as_its_content_is(inside: Path, synced):

@@ -6,6 +6,7 @@ runs and figures go into the working folder, its cache to where the user's cache
 """
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,12 @@ def _working_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         return Path(os.environ.get("PWD") or "/nowhere")
+
+
+def for_all_users(*folders: str) -> Path:
+    """The first of `folders` that every user writes to: TMPDIR is one user's, /run/lock may be root's."""
+    there = (Path(folder) for folder in folders if os.access(folder, os.W_OK))
+    return next((one for one in there if one.stat().st_mode & stat.S_IWOTH), Path(tempfile.gettempdir()))
 
 
 SHARE = Path(__file__).resolve().with_name("share")
@@ -48,8 +55,7 @@ RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or WRITTEN / "runs").absolute()
 # One for the machine, whichever checkout or user measures on it; tests have one each.
 MACHINE_LOCK = Path(
     os.environ.get("LOCKSCALE_MACHINE_LOCK")
-    or (Path("/run/lock") if os.access("/run/lock", os.W_OK) else Path(tempfile.gettempdir()))
-    / "lockscale-this-machine.lock"
+    or for_all_users("/run/lock", "/tmp", "/var/tmp") / "lockscale-this-machine.lock"
 )
 KERNEL_CACHE = CACHE / "kernels"
 PACKAGE_CACHE = CACHE / "packages"
