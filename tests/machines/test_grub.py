@@ -2,6 +2,7 @@
 """A server whose GRUB cannot boot once and go back is refused with every reason; the default is pinned."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,21 @@ def test_a_default_that_a_new_kernel_could_take_over_is_saved_by_its_name(saved:
     pin_default(server, read)
     assert server.asked[-1] == "grub-set-default old"
     assert server.written[PINNED] == f"{saved.strip().removeprefix('saved_entry=')}\nold\n"
+
+
+@pytest.mark.parametrize("saved", ["", "saved_entry=gnulinux-simple-A\n", "saved_entry=Debian GNU/Linux\n"])
+def test_the_entry_of_whatever_kernel_is_newest_is_not_what_is_saved(saved: str):
+    """As grub-mkconfig writes a menu unless it is told GRUB_DISABLE_SUBMENU=y."""
+    menu = Path(__file__).parents[1].joinpath("server/samples/grub-2.06-debian.cfg").read_text()
+    newest = "menuentry 'Debian GNU/Linux' $menuentry_id_option 'gnulinux-simple-A'"
+    simple = f"{newest} {{\nlinux /vmlinuz-{OLD}\n}}\n"
+    submenu = "submenu 'Advanced options' $menuentry_id_option 'gnulinux-advanced-A' {\n"
+    first = menu.index("menuentry '")
+    behind = menu.index("### END /etc/grub.d/10_linux")
+    menu = f"{menu[:first]}{simple}{submenu}{menu[first:behind]}}}\n{menu[behind:]}"
+    read = read_grub(changed(cat=menu, editenv=saved))
+    assert (read.default.release, read.is_pinned) == (OLD, False)
+    assert read.default.path.startswith(f"gnulinux-advanced-A>gnulinux-{OLD}-advanced-")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +108,14 @@ def test_every_reason_is_named_at_once():
 def test_a_file_system_that_grub_only_reads_is_refused(file_system: str):
     with pytest.raises(BadInput, match=f"cannot write to {file_system}"):
         read_grub(changed(fs=f"{file_system}\n"))
+
+
+@pytest.mark.parametrize("target", ["fs", "abstraction"])
+def test_where_grub_may_not_be_able_to_write_no_trial_is_begun(target: str):
+    server = ToldServer(SOUND)
+    del server.answers[f"grub-probe --target={target} /boot/grub"]
+    with pytest.raises(BadInput, match="grub-probe does not tell what /boot/grub is on"):
+        read_grub(server)
 
 
 def test_a_server_without_grub_or_with_a_lost_default_is_refused():

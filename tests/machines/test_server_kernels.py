@@ -58,6 +58,7 @@ def test_the_default_is_pinned_before_a_package_is_installed():
     with pytest.raises(RunFailed, match="the server's default"):
         install_package(server, NEW, DEB)  # this server does not keep what it was told to save
     assert server.asked.index("grub-set-default old") < server.asked.index(INSTALL)
+    assert f"{PURGE}-{NEW}" in server.asked, "a kernel that became the default does not stay"
 
 
 def test_a_package_is_installed_without_a_question_and_not_left_lying():

@@ -8,7 +8,7 @@ fills up meanwhile leaves the old file whole. The menu is read as grub-mkconfig 
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed, printable
@@ -148,6 +148,7 @@ FOLDER = "/boot/grub"
 SAVED_ONE = 'set default="${saved_entry}"'
 PINNED = "/var/lib/lockscale/default"  # a line with what was saved before, and one with what we saved
 TRIAL = "lockscale-trial-"  # how our entries are called
+NEWEST = "gnulinux-simple-"  # the entry above the submenu, which boots whatever kernel is the newest
 CANNOT_WRITE = ("btrfs", "zfs")  # GRUB reads these only (grub manual, "Environment block")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
@@ -186,11 +187,12 @@ def read_grub(server: Machine) -> Grub:
         raise BadInput(f"the server's GRUB cannot boot a kernel for one boot only: {'; '.join(reasons)}")
     menu = tuple(entry for entry in entries(said["menu"]) if entry.release)
     saved = environment(said["environment"]).get("saved_entry", "")
-    default = _default_of(menu, saved) if saved else _entry_of(menu, said["running"])
+    default = _lasting(menu, _default_of(menu, saved) if saved else _entry_of(menu, said["running"]))
     if said["password"] and not default.is_unrestricted:
         raise BadInput(
             "the server's GRUB asks for a password before it boots its default, so it would not come back: "
-            "give its entries --unrestricted (CLASS in /etc/grub.d/10_linux), then run update-grub"
+            "give its entries --unrestricted (CLASS in /etc/grub.d/10_linux) and set GRUB_DISABLE_SUBMENU=y, "
+            "then run update-grub"
         )
     return Grub(menu, default, saved, is_pinned=saved == default.path)
 
@@ -205,7 +207,15 @@ def _default_of(menu: Sequence[MenuEntry], saved: str) -> MenuEntry:
     return found
 
 
-def _reasons(said: dict[str, str], failed: Collection[str]) -> Iterator[str]:
+def _lasting(menu: Sequence[MenuEntry], entry: MenuEntry) -> MenuEntry:
+    """The entry that boots the kernel of `entry` under a name that stays its own."""
+    if not entry.path.startswith(NEWEST):
+        return entry
+    others = (one for one in menu if one.release == entry.release and not one.path.startswith(NEWEST))
+    return next(others, entry)
+
+
+def _reasons(said: dict[str, str], failed: Set[str]) -> Iterator[str]:
     if "menu" in failed:
         yield f"it has no {FOLDER}/grub.cfg: run update-grub"
         return
@@ -220,6 +230,11 @@ def _reasons(said: dict[str, str], failed: Collection[str]) -> Iterator[str]:
         )
     if "custom.cfg" not in said["menu"]:
         yield "its menu does not read custom.cfg: make /etc/grub.d/41_custom executable, then run update-grub"
+    if failed & {"abstraction", "file system"}:
+        yield (
+            f"grub-probe does not tell what {FOLDER} is on, so GRUB may not be able to write there: run "
+            f"`grub-probe --target=fs {FOLDER}` to see why"
+        )
     if said["abstraction"] or said["file system"] in CANNOT_WRITE:
         kind = " ".join((said["file system"], said["abstraction"])).strip()
         yield (

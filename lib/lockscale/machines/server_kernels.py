@@ -39,7 +39,8 @@ def install_package(server: SshMachine, release: str, deb: Path) -> None:
     """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry.
 
     One that cannot be installed, or is interrupted, is taken off again, as dpkg and apt would refuse all
-    else meanwhile; where it would have been the first of ours, the default is saved as it was found.
+    else meanwhile, and so is one that became the default; where it would have been the first of ours, the
+    default is saved as it was found.
     """
     parcel = f"{PARCEL}/{deb.name}"
     before = _ready_for(server, release, -(-deb.stat().st_size >> 20))
@@ -47,16 +48,19 @@ def install_package(server: SshMachine, release: str, deb: Path) -> None:
     try:
         server.put(deb, parcel)
         must(server, install, timeout_s=INSTALL_S)
+        grub = read_grub(server)
+        grub.entry_of(release)
+        if grub.default.release != before or not grub.is_pinned:
+            raise RunFailed(
+                f"installing {release} made Linux {grub.default.release} the server's default: look at "
+                f"GRUB_DEFAULT in /etc/default/grub there"
+            )
     except BaseException:
         with contextlib.suppress(BadInput, RunFailed):  # why it was not installed is what is told
             _roll_back(server, release)
         raise
     finally:
         server.run(["rm", "-f", parcel])
-    grub = read_grub(server)
-    grub.entry_of(release)
-    if grub.default.release != before or not grub.is_pinned:
-        raise RunFailed(f"installing {release} made Linux {grub.default.release} the server's default")
 
 
 def _purge(package: str) -> list[str]:
