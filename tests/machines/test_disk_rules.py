@@ -354,6 +354,12 @@ def test_a_tool_that_cannot_be_started_has_not_found_nothing(function: str, tool
     assert looked(function, tmp_path) == (1, "")
 
 
+def test_a_label_is_not_ours_without_its_odd_bytes():
+    script = f"{disk_look.look_function(FIRST)}parts() {{ printf 'lockscale\\303\\251\\n'; }}; look"
+    done = subprocess.run(["sh", "-c", script], capture_output=True)
+    assert done.stdout == b"lockscale??\n"
+
+
 def test_a_server_is_asked_for_the_tools_of_the_studys_file_system():
     assert set(tools_of(FS_TYPES["ext4"])) == {"mkfs.ext4", "dumpe2fs", "e2fsck"}
     assert tools_of(FS_TYPES["xfs"]) == dict.fromkeys(("mkfs.xfs", "xfs_db", "xfs_repair"), "xfsprogs")

@@ -17,11 +17,12 @@ from lockscale.machines.machine import Machine
 TOKENS_TYPED = "/var/lib/lockscale/disks"  # on the machine: one line a disk whose token was typed
 
 # look BY_ID RECORD prints parts, each followed by a line `== NAME STATUS`. Only printable ASCII passes, so
-# that the text is the same bytes on both sides. fds are asked by device number: a name in /proc/PID/fd
-# may be that of another root. The disk is opened with O_EXCL, which fails for whatever the kernel knows to
-# hold it (a mount in a name space without a process, md, dm, bcache, ZFS), and tried with the file system's
-# own dry run. Neither writes. Nothing found is an answer only of a tool that ran, which it may not where
-# there are too many processes: awk reads at least one line, of openers() that of find's own input.
+# that the text is the same bytes on both sides; another byte is a question mark, not nothing. fds are asked
+# by device number: a name in /proc/PID/fd may be that of another root. The disk is opened with O_EXCL, which
+# fails for whatever the kernel knows to hold it (a mount in a name space without a process, md, dm, bcache,
+# ZFS), and tried with the file system's own dry run. Neither writes. Nothing found is an answer only of a
+# tool that ran, which it may not where there are too many processes: awk reads at least one line, of
+# openers() that of find's own input.
 # lsblk nests what is made of a device below it only where NAME is asked for.
 _LOOK = r"""
 LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
@@ -97,7 +98,7 @@ parts() {
     part takes takes
     part typed grep -cFx -e "$2" TOKENS_TYPED
 }
-look() { parts "$@" 2>/dev/null | tr -cd '\t\n -~'; }
+look() { parts "$@" 2>/dev/null | tr -c '\t\n -~' '?'; }
 """.replace("TOKENS_TYPED", TOKENS_TYPED)
 
 
