@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Target kind manycore: a guest of many CPUs in virtual time, booted anew for each step."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
@@ -54,12 +55,43 @@ def guest_on(target: Target, kernel: Kernel, cpus: int, disk: Attached | None = 
     return guest_of(target, kernel, cpus, disk=disk)
 
 
-def guests_at_once(target: ManycoreTarget) -> int:
-    """As many as this machine has processors and memory for: each runs on one, and no rate changes."""
-    said = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    available_mib = int(said["MemAvailable"].split()[0]) // 1024
-    room = available_mib // (target.memory_mib + QEMU_MIB)
-    return max(1, min(len(os.sched_getaffinity(0)), room))
+def guests_at_once(target: ManycoreTarget, root: Path = Path("/")) -> int:
+    """As many as this machine, or the container that we are in, has processors and memory for: each runs on
+    one, and no rate changes. root: a test's own /proc and /sys."""
+    said = dict(line.split(":", 1) for line in (root / "proc/meminfo").read_text().splitlines())
+    memory_mib = [int(said["MemAvailable"].split()[0]) // 1024]
+    cpus = [len(os.sched_getaffinity(0))]
+    for folder in _cgroups(root):
+        memory_mib += _memory_left_mib(folder)
+        cpus += _cpus(folder)
+    return max(1, min(*cpus, min(memory_mib) // (target.memory_mib + QEMU_MIB)))
+
+
+def _cgroups(root: Path) -> Iterator[Path]:
+    """Our cgroup and those above it, of version 2 (Documentation/admin-guide/cgroup-v2.rst)."""
+    top = root / "sys/fs/cgroup"
+    said = root / "proc/self/cgroup"
+    lines = said.read_text().splitlines() if said.exists() else []
+    ours = top / next((line[3:].strip("/") for line in lines if line.startswith("0::")), "")
+    yield from (one for one in (ours, *ours.parents) if one.is_relative_to(top))
+
+
+def _memory_left_mib(cgroup: Path) -> list[int]:
+    """What may still be taken there, page cache given back; nothing where there is no limit."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        most = int((cgroup / "memory.max").read_text())  # or the word max
+        stat = dict(line.split() for line in (cgroup / "memory.stat").read_text().splitlines())
+        used = int((cgroup / "memory.current").read_text()) - int(stat["inactive_file"])
+        return [max(0, most - used) >> 20]
+    return []
+
+
+def _cpus(cgroup: Path) -> list[int]:
+    """How many CPUs' time is to be had there; nothing where there is no limit."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = map(int, (cgroup / "cpu.max").read_text().split())
+        return [max(1, quota // period)]
+    return []
 
 
 @contextmanager
