@@ -52,10 +52,13 @@ class Scratch:
             stream.truncate(self.size_mib << 20)
 
     def qemu_options(self) -> str:
-        """Attached with cache=unsafe: no flush reaches the host, so the host's disk is not measured."""
+        """Attached with cache=unsafe: no flush reaches the host, so the host's disk is not measured.
+
+        werror=report: where the host's disk is full, QEMU would else stop the guest, which looks like a hang.
+        """
         return (
             f"-drive file={escaped(self.image)},if=none,id=disk-{self.serial},format=raw,cache=unsafe "
-            f"-device virtio-blk-pci,drive=disk-{self.serial},serial={self.serial}"
+            f"-device virtio-blk-pci,drive=disk-{self.serial},serial={self.serial},werror=report"
         )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
+from lockscale.errors import BadInput, FullDisk, RunFailed
+from lockscale.files import need_free_space
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
 from lockscale.machines.disk_guard import NamedDisk
@@ -25,6 +27,8 @@ from lockscale.scratch import scratch_folder
 from lockscale.study.file import QemuTarget, Study, Target, guest_target
 from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
+
+LEAST_MIB = 16  # a disk with less is full
 
 
 def guest_of(
@@ -77,10 +81,19 @@ def booted_guest(
 
 @contextmanager
 def fresh_disk(disk: Scratch) -> Iterator[NamedDisk]:
-    """The disk made anew, for as long as the guest lives."""
+    """The disk made anew, for as long as the guest lives.
+
+    Raises FullDisk where what went wrong in it is that this machine's disk took no more of the image.
+    """
     disk.make()
     try:
         yield named_disk(disk)
+    except RunFailed as error:
+        try:
+            need_free_space(disk.image.parent, LEAST_MIB, "the guest's scratch disk")
+        except BadInput as full:
+            raise FullDisk(f"the guest failed: {full}") from error
+        raise
     finally:
         disk.image.unlink(missing_ok=True)
 
