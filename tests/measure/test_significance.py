@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from synthetic_rows import calls, counts, latencies, rates, study
 
+from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import (
     aa_rates,
     compared_latencies,
@@ -108,6 +109,45 @@ def test_an_arm_that_has_nothing_to_count_by_takes_no_star_away():
     table = counted_arms(rows, ORPHANS)
     assert table.query("arm == 'orphan-lockless'").significant.tolist() == without and all(without)
     assert not table.isna().any(axis=None) and np.isfinite(table.value).all()
+
+
+def of_function(rows: pd.DataFrame) -> pd.Series:
+    return rows.metric.str.endswith(".calls")
+
+
+def test_a_function_that_an_arm_never_calls_is_counted_as_none():
+    """The kernel's profile lists only what was called."""
+    rows = calls(6, 5, noise=0.01, points=POINTS)
+    gone = rows[~((rows.arm == STUDY.patched.name) & (rows.threads == 4) & of_function(rows))]
+    table = counted_arms(gone, STUDY).set_index("threads")
+    assert table.value[4] == 0 and table.change[4] == pytest.approx(-table.unpatched[4])
+    assert table.significant[4] and extra_calls(gone, STUDY).extra.notna().all()
+    once = rows[~((rows.arm == STUDY.patched.name) & (rows.block == 2) & of_function(rows))]
+    low = counted_arms(once, STUDY).set_index("threads").value
+    assert (low < counted_arms(rows, STUDY).set_index("threads").value).all()
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_an_arm_with_one_repeat_to_count_by_is_left_out_and_the_others_stay(blocks: int):
+    rows = counts(1, 5, {WAITS: 500.0, CALLS: 4000.0}, effect=-1.0)
+    few = (rows.arm == "orphan-off") & (rows.block > blocks)
+    rows.loc[few & (rows.metric == "calls:ext4_orphan_add"), "value"] = 0.0
+    waits = counted_arms(rows, ORPHANS).query("counter == 'waits for an orphan lock'")
+    assert ("orphan-off" in set(waits.arm)) == (blocks > 1) and waits.arm.nunique() == 1 + blocks
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        ("orphan-lockless", "orphan-lockless has no two repeats with"),
+        ("orphan-mutex", "two repeats of orphan-mutex and two of"),
+    ],
+)
+def test_a_side_that_has_nothing_to_count_by_is_one_sentence(arm: str, said: str):
+    rows = counts(1, 5, {WAITS: 500.0, CALLS: 4000.0})
+    rows.loc[(rows.arm == arm) & (rows.metric == "calls:ext4_orphan_add"), "value"] = 0.0
+    with pytest.raises(BadInput, match=said):
+        extra_calls(rows, ORPHANS)
 
 
 def test_gaps_that_share_their_unpatched_boots_know_their_noise_as_often_as_they_say():

@@ -41,7 +41,8 @@ REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 def calls_per_operation(rows: pd.DataFrame, function: str) -> pd.DataFrame:
     """Profiled calls of `function` over operations, one row a repeat: REPEAT columns, `value`, `least`.
 
-    Warm-up blocks are left out. least: what one call more makes of the value.
+    Warm-up blocks are left out. least: what one call more makes of the value. A function that was never
+    called in a load is not in that load's profile, but it was asked for: 0.
     """
     profiled = rows[(rows.tool == ftrace_cost.TOOL) & (rows.pair != WARM_UP)]
     wide = profiled.pivot_table(index=REPEAT, columns="metric", values="value", aggfunc="sum")
@@ -49,7 +50,7 @@ def calls_per_operation(rows: pd.DataFrame, function: str) -> pd.DataFrame:
     if column not in wide:
         raise BadInput(f"the run's profiles do not have {function}: add it to profiled_functions")
     (operations,) = (name for name in map(str, wide) if "." not in name and name != UNDER_PROFILER)
-    return _ratio(wide[column], wide[operations])
+    return _ratio(wide[column].fillna(0.0), wide[operations])
 
 
 def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame:
@@ -104,12 +105,16 @@ def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 
 def _against_unpatched(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) -> pd.DataFrame:
-    """One row a counter, point and arm of `arms` that was measured there, and which are starred."""
+    """One row a counter, point and arm of `arms`, and which are starred.
+
+    An arm has none where it, or the unpatched one, has fewer than two repeats with operations to count by.
+    """
     unpatched, found = study.unpatched.name, []
     for (counter, cpus, threads), point in repeats.groupby(COUNTED, sort=False):
         gaps = pair_gaps(point[point.pair == "ab"], study, differences)
         values = {arm: point.value[point.arm == arm].tolist() for arm in (unpatched, *arms)}
-        for arm in (name for name in arms if values[name] and name != unpatched):
+        enough = {arm for arm, repeated in values.items() if len(repeated) > 1}
+        for arm in (name for name in arms if {name, unpatched} <= enough and name != unpatched):
             # with no two blocks of both arms there is nothing to tell by
             least = least_of(point[point.arm.isin([unpatched, arm])])
             p = float(mean_p(gaps[arm][None, :], least)[0]) if arm in gaps else 1.0
@@ -117,7 +122,10 @@ def _against_unpatched(repeats: pd.DataFrame, study: Study, arms: Sequence[str])
             place = (counter, unit_of(study, str(counter)), arm, cpus, threads)
             found.append((*place, d.before, d.after, d.value, d.low, d.high, 100 * d.level, p))
     if not found:
-        raise BadInput("only the unpatched arm was counted: there is nothing to compare")
+        raise BadInput(
+            f"no point has two repeats of {unpatched} and two of another arm with operations to count by: "
+            "raise the number of iterations"
+        )
     return starred(pd.DataFrame(found, columns=AGAINST), repeats, study, COUNTED, differences)
 
 
@@ -135,6 +143,11 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     patched, unpatched = study.patched.name, study.unpatched.name
     table = _against_unpatched(calls, study, study.arm_names)
     table = table[table.arm == patched].reset_index(drop=True)
+    if table.empty:
+        raise BadInput(
+            f"{patched} has no two repeats with operations that {counter!r} is counted by: raise the number "
+            "of iterations, or choose another counter for the study"
+        )
     table = table.rename(columns={"unpatched": unpatched, "value": patched})
     table = table.assign(extra=-table.change, low=-table.high, high=-table.low)
     values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (patched, unpatched)}
