@@ -108,5 +108,10 @@ def test_a_contrary_that_shows_fails_both_arms_whatever_was_declared():
     unpatched, patched, _ = counters_of(study, counts)
     for entry in (unpatched, patched):
         assert entry.reversed and entry.fails and entry.reason
+    always = counter.model_copy(update={"not_shown": {"patched = 0": "a lost claim or two of a slow guest"}})
+    study = STUDY.model_copy(update={"counters": [always]})
+    for busy, fails in (([9, 9, 8, 9, 7], True), ([0, 0, 1, 0, 0], False)):
+        *_, zero = counters_of(study, repeats("unpatched", [9] * 5) + repeats("patched", busy))
+        assert not zero.ok and zero.fails == fails == zero.reversed
     held, other, _ = counters_of(STUDY, repeats("unpatched", [9] * 5) + repeats("patched", [1] * 5))
     assert not held.reversed and not other.reversed

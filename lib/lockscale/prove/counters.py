@@ -18,15 +18,12 @@ class Judged:
 
     ">" holds when the interval of 95% or more lies above 0. ">=" holds unless its whole interval lies below
     0: it was not refuted, which is no proof that the left is more. "= 0" holds when nothing was counted in
-    any repeat. Reversed: the right was shown to be more.
+    any repeat. Reversed: the contrary was shown, that the right is more, or of "= 0" that the left is.
     """
 
     found: Difference
     holds: bool
-
-    @property
-    def reversed(self) -> bool:
-        return not self.holds and self.found.significant and self.found.high < 0
+    reversed: bool
 
 
 def judge(relation: Relation, values: Mapping[str, Sequence[float]]) -> Judged:
@@ -39,7 +36,8 @@ def judge(relation: Relation, values: Mapping[str, Sequence[float]]) -> Judged:
         ">": found.significant and found.low > 0,
         ">=": found.high >= 0,
     }
-    return Judged(found, holds[relation.sign])
+    contrary = found.low > 0 if relation.sign == "=" else found.high < 0
+    return Judged(found, holds[relation.sign], found.significant and contrary)
 
 
 @dataclass(frozen=True)
