@@ -55,6 +55,8 @@ def test_the_error_where_nothing_was_fitted_stands_beside_that_of_calibrated_poi
     found = simulated(errors, pd.DataFrame({"error_pct": [4.0, -19.2]}))
     assert found.says.endswith("calibrated ones included; up to 19.2% off at 2 numbers that were not fitted")
     assert found.numbers["largest_unfitted_error_pct"] == 19.2
+    derived = pd.DataFrame({"error_pct": [4.0, -9.2, 19.2], "derived_from": ["", "", "calls"]})
+    assert simulated(errors, derived).says.endswith("up to 9.2% off at 2 numbers that were not fitted")
 
 
 def test_points_of_ones_own_are_never_called_published_or_calibrated():

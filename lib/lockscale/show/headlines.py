@@ -69,8 +69,8 @@ def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headli
     says = f"simulated: up to {worst:.1f}% off at {len(errors)} {points}"
     numbers = {"largest_error_pct": worst, "points": float(len(errors))}
     if check is not None:
-        unfitted = float(check.error_pct.abs().max())
         own = check if "derived_from" not in check else check[check.derived_from == ""]
+        unfitted = float(own.error_pct.abs().max())
         says += f"; up to {unfitted:.1f}% off at {len(own)} numbers that were not fitted"
         numbers["largest_unfitted_error_pct"] = unfitted
     return Headline(says, numbers)
