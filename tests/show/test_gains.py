@@ -139,6 +139,8 @@ def test_totals_are_geometric_and_a_gain_of_one_has_no_sign():
     totals = gain_totals([of(2.0, 4.0), of(4.0, 2.0), of(1.02, 0.9), of(2.0, 0.5)])
     assert totals.off == pytest.approx((2 * 2 * 1.02 / 0.9 * 4) ** 0.25)
     assert (totals.significant, totals.same_sign) == (3, 2)
+    near = gain_totals([of(0.951, 1.2), of(1.049, 0.9), of(1.0505, 1.2)])  # the last is not within 5% of 1
+    assert (near.significant, near.same_sign) == (1, 1)
 
 
 def test_times_are_turned_into_rates():

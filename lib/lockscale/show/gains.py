@@ -206,7 +206,7 @@ def _published(study: Study, table: str) -> list[tuple[str, str, str, int, float
 def gain_totals(rows: list[GainRow]) -> GainTotals:
     both = [(row.published, row.virtual) for row in rows if row.published and row.virtual]
     logs = np.abs([np.log(virtual / said) for said, virtual in both])
-    clear = [(said, virtual) for said, virtual in both if abs(np.log(said)) > SOURCE_STAYS]
+    clear = [(said, virtual) for said, virtual in both if abs(said - 1) > SOURCE_STAYS]
     told = [row for row in rows if row.inside is not None]
     ends = [(row.predicted_low, row.predicted_high) for row in told]
     widths = [high / low for low, high in ends if low and high]
