@@ -3,6 +3,7 @@
 
 import pandas as pd
 import pytest
+from scipy.stats import ttest_ind
 
 from lockscale.errors import BadInput
 from lockscale.measure.rows import read_rows
@@ -154,6 +155,15 @@ def test_more_of_a_counter_than_the_upstream_arm_may_be_less_than_none():
     said = {**claims_lost(2), "kind": "fitted", "arm": "steal-retry", "value": 0.1}
     (judged,) = judge_counters({"guests": [said]}, access_counts(2, counts), STUDY).to_dict("records")
     assert judged["measured_low"] == pytest.approx(-0.2484, rel=1e-3)
+
+
+def test_the_interval_of_more_of_a_counter_has_the_noise_of_both_arms():
+    counts = {"steal-retry": (0.4, 0.5, 0.6), "search-locked": (0.0, 0.3, 0.1)}
+    said = {**claims_lost(2), "kind": "fitted", "arm": "steal-retry", "value": 0.1}
+    (judged,) = judge_counters({"guests": [said]}, access_counts(2, counts), STUDY).to_dict("records")
+    of_both = ttest_ind(*counts.values(), equal_var=False).confidence_interval()
+    ends = [judged["measured_low"], judged["measured_high"]]
+    assert ends == pytest.approx([of_both.low, of_both.high], rel=1e-6)
 
 
 def test_a_prediction_that_is_far_off_is_shown_with_its_error():

@@ -16,10 +16,11 @@ from lockscale.measure.rows import is_benchmark, origin_of
 from lockscale.predict.discrepancy import JudgedGain, spread_of
 from lockscale.predict.gain_interval import GainsSimulated
 from lockscale.queueing.compare import Comparison
-from lockscale.sim.results import mean_interval, rate_interval
+from lockscale.sim.results import rate_interval
 from lockscale.study.file import Study
 from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
+from lockscale.tables.claim import difference_of_means
 
 YES, NO, CANNOT_BE_TOLD = "yes", "no", "undecided"
 """Whether a bound holds; the last where the counts do not resolve it."""
@@ -286,36 +287,39 @@ def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study)
     predicted.
     """
     said = [one for one in prediction["guests"] if one.get("kind") == "fitted"]
-    found = [{**one, **_judged(one, _repeats(rows, study, one))} for one in said]
+    found = [{**one, **_judged(one, *_repeats(rows, study, one))} for one in said]
     return pd.DataFrame(found, columns=JUDGED)
 
 
-def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> list[float]:
-    """The counter of the arm at the point, a value a block; of an extra, above the patched arm's mean."""
+def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> tuple[list[float], list[float]]:
+    """The counter of the arm at the point, a value a block; of an extra also that of the patched arm."""
     try:
         table = counted(rows, study, said["metric"].removeprefix(EXTRA))
     except BadInput:  # the run was cut before it counted
-        return []
+        return [], []
     here = table[(table.cpus == said["cpus"]) & (table.threads == said["threads"])]
     extra = said["metric"].startswith(EXTRA)
-    of_patched = here.value[here.arm == study.patched.name].mean() if extra else 0.0
-    return [float(value - of_patched) for value in here.value[here.arm == said["arm"]]]
+    patched = here.value[here.arm == study.patched.name].tolist() if extra else []
+    return here.value[here.arm == said["arm"]].tolist(), patched
 
 
-def _judged(said: dict[str, Any], repeats: list[float]) -> dict[str, Any]:
+def _judged(said: dict[str, Any], repeats: list[float], patched: list[float]) -> dict[str, Any]:
+    """patched: of an extra, the repeats that it is above."""
     predicted = {f"predicted{end}": said[of] for end, of in _ENDS.items()}
-    if not repeats:
+    extra = said["metric"].startswith(EXTRA)
+    fewest = min(len(repeats), len(patched)) if extra else len(repeats)
+    if not fewest:
         return {**predicted, "blocks": 0}
-    # Counts have no interval below 0, but an extra is a difference, and noise can make it less than none.
-    between = mean_interval if said["metric"].startswith(EXTRA) else rate_interval
-    measured, low, high = between(repeats)
-    told = len(repeats) >= FEWEST_BLOCKS
+    told, low, high = fewest >= FEWEST_BLOCKS, None, None
+    measured = float(np.mean(repeats) - (np.mean(patched) if extra else 0.0))
+    if told:  # an extra has the noise of both arms, which can make it less than none
+        _, low, high = difference_of_means(patched, repeats) if extra else rate_interval(repeats)
     error = said["value"] - measured
     return {
         **predicted,
         "measured": measured,
-        "measured_low": low if told else None,
-        "measured_high": high if told else None,
+        "measured_low": low,
+        "measured_high": high,
         "blocks": len(repeats),
         "error": error,
         "error_pct": 100 * error / measured if measured else None,

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import fdtri, stdtrit
 
 from lockscale.tables.datapackage import describe, published
+
+Array = npt.NDArray[np.float64]
 
 
 class Interval(NamedTuple):
@@ -25,15 +28,32 @@ def ratio_of_means(base: Sequence[float], changed: Sequence[float]) -> Interval:
     Welch and Satterthwaite's degrees of freedom (Biometrika 34, 1947). Repeats that are all equal
     give an interval of no width.
     """
-    n = np.array([len(base), len(changed)])
+    n, variances = _of_the_means(base, changed)
     means = np.array([np.mean(base), np.mean(changed)])
-    parts = np.array([np.var(base, ddof=1), np.var(changed, ddof=1)]) / n / means**2
-    ratio, variance = float(means[1] / means[0]), float(parts.sum())
-    if variance == 0.0:
-        return Interval(ratio, ratio, ratio)
-    freedom = variance**2 / float((parts**2 / (n - 1)).sum())
-    factor = float(np.exp(stdtrit(freedom, 0.975) * np.sqrt(variance)))
+    ratio, factor = float(means[1] / means[0]), float(np.exp(_half(variances / means**2, n)))
     return Interval(ratio, ratio / factor, ratio * factor)
+
+
+def difference_of_means(base: Sequence[float], changed: Sequence[float]) -> Interval:
+    """mean(changed) - mean(base) with its 95% interval as of Welch; each at least two repeats."""
+    n, variances = _of_the_means(base, changed)
+    gap, half = float(np.mean(changed) - np.mean(base)), _half(variances, n)
+    return Interval(gap, gap - half, gap + half)
+
+
+def _of_the_means(base: Sequence[float], changed: Sequence[float]) -> tuple[Array, Array]:
+    """How many repeats each has (2,), and the variance of each mean (2,)."""
+    n = np.array([len(base), len(changed)], float)
+    return n, np.array([np.var(base, ddof=1), np.var(changed, ddof=1)]) / n
+
+
+def _half(parts: Array, n: Array) -> float:
+    """Half the width of the 95% interval of two parts' sum, from their variances; 0 where there are none."""
+    variance = float(parts.sum())
+    if variance == 0.0:
+        return 0.0
+    freedom = variance**2 / float((parts**2 / (n - 1)).sum())
+    return float(stdtrit(freedom, 0.975) * np.sqrt(variance))
 
 
 def next_repeat(repeats: Sequence[float]) -> Interval:
