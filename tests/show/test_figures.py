@@ -47,7 +47,10 @@ DRAWN = {
         "simulated",
         lambda: figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE),
     ),
-    "counted_against_unpatched": (f"counted {GUEST}", lambda: figures.counted_against_unpatched(STUDY, COUNTED, GUEST)),
+    "counted_against_unpatched": (
+        f"counted {GUEST}",
+        lambda: figures.counted_against_unpatched(STUDY, COUNTED, GUEST),
+    ),
     "measured_rates": (SAYS, lambda: figures.measured_rates(STUDY, MEASURED, GUEST)),
     "function_shares": (SAYS, lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS)),
 }
