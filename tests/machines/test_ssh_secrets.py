@@ -3,14 +3,17 @@
 
 import io
 import logging
+import os
 import shutil
 import traceback
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.machines import ssh_shell
 from lockscale.machines.server_facts import not_reached
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, SshHost, Unreachable
@@ -116,6 +119,19 @@ def test_no_secret_is_in_a_sentence_a_traceback_or_a_log(
     told += capfd.readouterr()
     assert "planted" not in "".join(told)
     assert len(told) == 3 * len(hosts) + 2
+
+
+def test_a_pipe_that_broke_before_ssh_was_seen_to_end_is_not_told_beside_why_it_ended(
+    own_sshd: Sshd, jobs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(pipe: int, data: bytes) -> int:
+        raise BrokenPipeError
+
+    here = SimpleNamespace(**{**vars(os), "write": broken})
+    monkeypatch.setattr(ssh_shell, "os", here)
+    with pytest.raises(Unreachable, match="refuses the connection") as told:
+        SshMachine(replace(own_sshd.host(), port=free_port()), jobs_folder=str(jobs)).__enter__()
+    assert told.value.__suppress_context__ or told.value.__context__ is None
 
 
 def test_no_password_is_ever_asked_for(own_sshd: Sshd, home: Path, tmp_path: Path, jobs: Path) -> None:

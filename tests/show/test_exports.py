@@ -64,16 +64,18 @@ def test_a_committed_picture_has_words_for_those_who_do_not_see_it():
         label = re.search(r'role="img" aria-labelledby="(\S+) (\S+)"', text)
         assert label and all(f'id="{one}"' in text for one in label.groups()), path.name
         assert re.search(
-            r"<desc [^>]*>[^<]*(published|simulated|measured|in virtual time)[^<]*</desc>", text
+            r"<desc [^>]*>[^<]*(published|simulated|measured|counted|in virtual time)[^<]*</desc>", text
         ), path.name
 
 
 def test_every_committed_figure_says_where_its_numbers_are_from():
     for path in committed("txt"):
         says = path.read_text().splitlines()[1]
-        where = r"published|simulated|in virtual time|measured (in QEMU|on hardware)"
+        where = r"published|simulated|in virtual time|counted in QEMU|measured (in QEMU|on hardware)"
         assert re.search(where, says), path.name
-        if "measured" in says and not path.stem.endswith("-simulated"):  # those may have a file's points
+        if re.search("measured|counted", says) and not path.stem.endswith(
+            "-simulated"
+        ):  # those may have a file's points
             (run,) = re.findall(r"run (\S+?)[,;:]", says)
             assert (paths.MEASURED / run).is_dir()
 

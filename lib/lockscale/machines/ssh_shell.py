@@ -144,7 +144,9 @@ class RootShell:
             except BlockingIOError:
                 continue
             except OSError:
-                self._ended()
+                break
+        if left:  # here, as how the pipe broke does not belong into what is told
+            self._ended()
 
     def end_input(self) -> None:
         """The script reads the end of its standard input."""
