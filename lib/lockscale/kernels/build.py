@@ -10,8 +10,9 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -89,16 +90,37 @@ def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel
     found, wanted = find_source(source, series.base), kind_for(series.study, kind, series.base)
     whole = with_on_top(series, wanted.on_top)
     key = key_of(whole, found, wanted.sha256)
-    if kernel := cached_kernel(key):
+
+    def compiled(tree: Path, room: Path) -> Kernel:
+        return _compile(whole, found, key, wanted, tree, room)
+
+    cached = partial(cached_kernel, key)
+    return cached_or_built(cached, compiled, paths.KERNEL_CACHE / key, TOOLS, whole, found)
+
+
+def cached_or_built(
+    cached: Callable[[], K | None],
+    compiled: Callable[[Path, Path], K],
+    folder: Path,
+    tools: Iterable[str],
+    whole: Series,
+    source: Source,
+) -> K:
+    """What `cached` finds, or is built with `tools` in a tree with the series in it, and kept in `folder`.
+
+    compiled: of the tree and the room beside it. What another process built while we waited for the tree is
+    taken, but where something damaged is kept, that is built anew.
+    """
+    if kernel := cached():
         return kernel
-    for tool in TOOLS:
+    for tool in tools:
         need(tool)
-    was_damaged = is_recorded(paths.KERNEL_CACHE / key)
-    with build_folder(found) as (tree, room):
-        if not was_damaged and (kernel := cached_kernel(key)):  # by whom we waited for
+    was_damaged = is_recorded(folder)
+    with build_folder(source) as (tree, room):
+        if not was_damaged and (kernel := cached()):
             return kernel
         with series_in(whole, tree, room):
-            return _compile(whole, found, key, wanted, tree, room)
+            return compiled(tree, room)
 
 
 def key_of(whole: Series, source: Source, config_sha256: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import shutil
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lockscale import paths
@@ -19,15 +20,14 @@ from lockscale.kernels.base import RATE, build_kind
 from lockscale.kernels.build import (
     FIXED,
     Kernel,
-    build_folder,
+    cached_or_built,
     keep,
     kept_in,
     key_of,
     linked,
     objects_in,
-    series_in,
 )
-from lockscale.kernels.build_cache import is_recorded, is_whole
+from lockscale.kernels.build_cache import is_whole
 from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
@@ -71,16 +71,12 @@ def build_package(series: Series, config: ServerConfig, source: Source | None = 
     found = source or find_source(None, series.base)
     whole = with_on_top(series, build_kind(config.kind, series.base).on_top)
     key = key_of(whole, found, config.sha256)
-    if kernel := cached_package(key):
-        return kernel
-    for tool in TOOLS:
-        need(tool)
-    was_damaged = is_recorded(paths.PACKAGE_CACHE / key)
-    with build_folder(found) as (tree, room):
-        if not was_damaged and (kernel := cached_package(key)):  # by whom we waited for
-            return kernel
-        with series_in(whole, tree, room):
-            return _package(whole, found, key, config, tree, room)
+
+    def packaged(tree: Path, room: Path) -> ServerKernel:
+        return _package(whole, found, key, config, tree, room)
+
+    cached = partial(cached_package, key)
+    return cached_or_built(cached, packaged, paths.PACKAGE_CACHE / key, TOOLS, whole, found)
 
 
 def cached_package(key: str) -> ServerKernel | None:
