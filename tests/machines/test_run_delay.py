@@ -12,7 +12,7 @@ import pytest
 
 from lockscale.errors import RunFailed
 from lockscale.machines.channel import Channel
-from lockscale.machines.run_delay import RunDelay, share_waited, times_of
+from lockscale.machines.run_delay import OthersOnCpus, RunDelay, share_waited, times_of
 
 LOOP = "trap '' HUP; while :; do :; done"
 WANTED_NS = 200_000_000  # enough to have been asked for, however busy the machine is
@@ -42,6 +42,20 @@ def test_who_shares_a_processor_waits_half_of_the_time_or_more(two_on_one_proces
     shares = [share_waited(*pair) for pair in zip(before, after, strict=True)]
     # equal weights: neither has more than half, but for the slice in which the count was read
     assert all(share > 0.2 for share in shares) and sum(shares) > 0.8
+
+
+def test_the_work_of_a_guest_is_not_that_of_others_and_what_shares_its_processor_is(
+    two_on_one_processor: tuple[int, int],
+):
+    guest, _ = two_on_one_processor
+    everybody, others = OthersOnCpus(0), OthersOnCpus(guest)
+    before, since_s = times_of([guest]), time.monotonic()
+    while wanted_ns(guest) < 10 * WANTED_NS:
+        time.sleep(0.05)
+    all_cpus, other_cpus, took_s = everybody.cpus(), others.cpus(), time.monotonic() - since_s
+    ran_s = (sum(ran for ran, _ in times_of([guest]).values()) - sum(ran for ran, _ in before.values())) / 1e9
+    assert all_cpus - other_cpus == pytest.approx(ran_s / took_s, abs=0.1)  # schedstat; /proc/stat has ticks
+    assert other_cpus > 0.2  # the loop beside it
 
 
 def test_who_sleeps_does_not_starve():

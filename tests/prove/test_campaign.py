@@ -12,7 +12,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.prove import campaign as module
-from lockscale.prove.campaign import Counted, campaign, refuse_fewer
+from lockscale.prove.campaign import Counted, beside_others, campaign, refuse_fewer
 from lockscale.prove.kept_rows import read_rows
 from lockscale.study.file import load_study, load_target
 
@@ -24,16 +24,20 @@ class Guests:
 
     def __init__(self) -> None:
         self.boots, self.at, self.build, self.qemu = 0, 0, "a", "7.2"
+        self.busy: set[int] = set()  # the boots that other work ran beside
 
     def build_kernel(self, series: Any, kind: str) -> SimpleNamespace:
         return SimpleNamespace(build_id=f"{self.build}-{series.arm}-{kind}")
 
     @contextmanager
-    def booted(self, *_: Any) -> Iterator[tuple[None, None]]:
+    def booted(self, *_: Any) -> Iterator[tuple[SimpleNamespace, None]]:
         self.boots += 1
         if self.boots == self.at:
             raise KeyboardInterrupt
-        yield None, None
+        yield SimpleNamespace(group=0), None
+
+    def others(self, _: int) -> SimpleNamespace:
+        return SimpleNamespace(cpus=lambda: 1.3 if self.boots in self.busy else 0.1)
 
     def count(self, *_: Any) -> dict[int, dict[str, int]]:
         return {STUDY.check.processes: {"trace:ext4_inode_bit_retry": self.boots}}
@@ -45,6 +49,7 @@ def guests(monkeypatch: pytest.MonkeyPatch) -> Guests:
     monkeypatch.setattr(module, "build", found.build_kernel)
     monkeypatch.setattr(module, "booted_guest", found.booted)
     monkeypatch.setattr(module, "count_points", found.count)
+    monkeypatch.setattr(module, "OthersOnCpus", found.others)
     monkeypatch.setattr(module, "guest_facts", lambda: {"QEMU": found.qemu})
     return found
 
@@ -101,6 +106,29 @@ def test_counts_of_two_qemus_are_not_compared_and_older_ones_do_not_say_theirs(
     pd.read_csv(path).drop(columns="machine").to_csv(path, index=False)
     guests.qemu = "10.1"
     assert counts(tmp_path) == again
+
+
+def test_boots_beside_other_work_are_told_and_counted_again_by_resume_alone(
+    guests: Guests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    guests.busy = {2, 5}
+    assert counts(tmp_path) == [1, 2, 3, 4, 5, 6]
+    said = "inode-claim: 2 of 6 boots were counted while other work had up to 1.3 of this machine's CPUs"
+    assert said in capsys.readouterr().err
+    guests.at = 8
+    with pytest.raises(KeyboardInterrupt):
+        counts(tmp_path)
+    assert sorted(kept_values(tmp_path)) == [1, 3, 4, 5, 6, 7]  # what is not counted again yet stays
+    assert counts(tmp_path) == [1, 7, 3, 4, 9, 6]
+    assert "beside" not in capsys.readouterr().err and guests.boots == 9
+    assert beside_others(read_rows(tmp_path / "counts-inode-claim.csv", Counted), ARMS) == 0
+
+
+def test_counts_that_do_not_say_how_busy_their_host_was_are_not_repeated(guests: Guests, tmp_path: Path):
+    guests.busy = {1}
+    first, path = counts(tmp_path), tmp_path / "counts-inode-claim.csv"
+    pd.read_csv(path).drop(columns="others_cpus").to_csv(path, index=False)
+    assert counts(tmp_path) == first
 
 
 def test_where_one_arm_is_another_kernel_the_counts_of_the_other_stay(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """From counts to ratios beside what is expected of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from lockscale.errors import RunFailed
@@ -86,6 +88,14 @@ def test_a_lock_class_that_no_arm_took_is_not_free_of_contention():
 
 def test_acquisitions_are_counted_wherever_contentions_are():
     assert ("acquisitions", LOCK) in sources_of(LOCKS).locks
+
+
+def test_a_comparison_says_how_many_boots_of_its_two_arms_were_beside_other_work():
+    quiet, busy = repeats("unpatched", [5, 6, 7, 8]), repeats("patched", [1, 2, 3, 4])
+    busy = [replace(one, others_cpus=1.2 if one.iteration in (2, 3) else 0.1) for one in busy]
+    unpatched, patched, zero = counters_of(STUDY, quiet + busy)
+    assert [one.busy_boots for one in (unpatched, patched, zero)] == [2, 2, 2]
+    assert {one.busy_boots for one in counters_of(STUDY, quiet + repeats("patched", [1, 2, 3, 4]))} == {0}
 
 
 def test_a_direction_that_is_known_not_to_show_is_told_and_does_not_fail_the_arm():

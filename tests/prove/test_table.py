@@ -35,6 +35,14 @@ def entry(arm: str, base: str, *, ok: bool = True) -> CounterEntry:
     )  # fmt: skip
 
 
+def test_a_count_beside_other_work_says_so_in_the_table_and_in_the_lines():
+    busy = replace(entry("before", "upstream"), busy_boots=2)
+    (row_of,) = counter_rows("s", [busy])
+    assert row_of[-1] == "yes (2 boots beside other work)"
+    assert counter_rows("s", [replace(busy, ok=False)])[0][-1] == "**no** (2 boots beside other work)"
+    assert as_text([CheckedArm("s", "before", {}, [busy])]).endswith("(2 boots beside other work)")
+
+
 @pytest.fixture
 def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(paths.KERNEL_PATCHES / "base.toml", tmp_path)

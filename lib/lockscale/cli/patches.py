@@ -60,7 +60,8 @@ def patches_list() -> None:
     "--resume",
     default="",
     metavar="RUN",
-    help="Continue an interrupted check (patches-check-... in runs); finished counts are not repeated.",
+    help="Continue a check (patches-check-... in runs): its boots are not repeated, but for those counted "
+    "beside other work.",
 )
 @on_base
 @as_json

@@ -198,6 +198,12 @@ class QemuMachine(Machine):
         """In virtual time, what was counted between marks, but for the first `skip` of this boot."""
         return read_sections(self.room / SECTIONS, skip)
 
+    @property
+    def group(self) -> int:
+        """The process group of QEMU, which runs the guest's CPUs as threads."""
+        assert self.process
+        return self.process.pid
+
     def cut(self) -> None:
         """Kill the guest where it stands: nothing is synced, unmounted or powered off."""
         self._kill()

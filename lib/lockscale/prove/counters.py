@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
 from lockscale.measure.significance import Difference, difference
-from lockscale.prove.campaign import Counted
+from lockscale.prove.campaign import Counted, beside_others
 from lockscale.study.checks import Counter, Relation, relations
 from lockscale.study.file import Study
 
@@ -46,7 +46,7 @@ class CounterEntry:
 
     `low`, `high` and the means are in `unit`; `level_pct` is what the interval covers. `origin` says
     what it was counted on; a count is never a rate. `reason`: why the relation need not show here; it
-    excuses none that is `reversed`.
+    excuses none that is `reversed`. busy_boots: of both arms' boots, those beside other work on this machine.
     """
 
     name: str
@@ -66,6 +66,7 @@ class CounterEntry:
     reversed: bool = False
     reason: str = ""
     origin: str = "qemu"
+    busy_boots: int = 0
 
     @property
     def fails(self) -> bool:
@@ -81,11 +82,13 @@ def counters_of(study: Study, counted: Sequence[Counted]) -> list[CounterEntry]:
         if set(counter.arms) <= there:
             _refuse_a_lock_that_nobody_took(counter, counted)
         for variant in counter.variants:
-            values = ratios(counter, [one for one in counted if one.variant == variant])
+            of_variant = [one for one in counted if one.variant == variant]
+            values = ratios(counter, of_variant)
             for said in counter.expect:
                 for relation in relations(said, study.checked_arms):
                     if {relation.left, relation.right} - {"0"} <= there:
-                        found += _entries(counter, variant, relation, values, study.check.processes)
+                        busy = beside_others(of_variant, {relation.left, relation.right})
+                        found += _entries(counter, variant, relation, values, study.check.processes, busy)
     return found
 
 
@@ -114,7 +117,12 @@ def ratios(counter: Counter, counted: Sequence[Counted]) -> dict[str, list[float
 
 
 def _entries(
-    counter: Counter, variant: str, relation: Relation, values: dict[str, list[float]], threads: int
+    counter: Counter,
+    variant: str,
+    relation: Relation,
+    values: dict[str, list[float]],
+    threads: int,
+    busy_boots: int,
 ) -> list[CounterEntry]:
     judged = judge(relation, values)
     sides = [(relation.left, relation.right, judged.found)]
@@ -138,6 +146,7 @@ def _entries(
             ok=judged.holds,
             reversed=judged.reversed,
             reason=counter.not_shown.get(str(relation), ""),
+            busy_boots=busy_boots,
         )
         for arm, base, d in sides
     ]

@@ -41,8 +41,12 @@ def _comparison(entry: CounterEntry) -> str:
         f"{entry.name}{f' ({entry.variant})' if entry.variant else ''}, {entry.unit}: {_mean(entry.arm)}, "
         f"{entry.base_name} {_mean(entry.base)}, difference [{_mean(entry.low)}, {_mean(entry.high)}] "
         f"({entry.level_pct:.1f}%, {entry.iterations} iterations, {entry.origin}); expected {entry.expected}"
-        f"{_why_not(entry)}"
+        f"{_why_not(entry)}{_busy(entry)}"
     )
+
+
+def _busy(entry: CounterEntry) -> str:
+    return f" ({entry.busy_boots} boots beside other work)" if entry.busy_boots else ""
 
 
 def _why_not(entry: CounterEntry) -> str:
@@ -165,8 +169,8 @@ def counter_rows(study: str, entries: Sequence[CounterEntry]) -> list[list[str]]
 
 def _holds(entry: CounterEntry) -> str:
     if entry.fails:
-        return f"**no**{_why_not(entry)}"
-    return "yes" if entry.ok else f"not shown: {entry.reason}"
+        return f"**no**{_why_not(entry)}{_busy(entry)}"
+    return ("yes" if entry.ok else f"not shown: {entry.reason}") + _busy(entry)
 
 
 def _how_counted(found: Sequence[CheckedArm]) -> str:
