@@ -14,7 +14,7 @@ from lockscale.sim.model import Note, model
 VIRTUAL = "calibrated: four groups in virtual time (notebooks/studies/xfs-create-four-groups.csv), "
 ELSEWHERE = Note("mean of what a create does without the AGI", VIRTUAL + "1 process, less the rest")
 HELD = Note("from xfs_ialloc_read_agi() to the commit", "assumed: three quarters of a create")
-LOG = Note("l_icloglock and the CIL's own, which all groups share", "assumed")
+LOG = Note("what commits of all groups write: xc_ctx_lock, order_id, the grant heads", "assumed: one lock")
 WAKE = Note("up() until the next holder runs", VIRTUAL + "32 processes, less the hold")
 GROUPS = Note("allocation groups, mkfs.xfs -d agcount", "4: what mkfs.xfs gives a disk below 4 TiB")
 
@@ -44,6 +44,6 @@ def xfs_create(
     create = m.path("create")
     create.spend(exponential(us(elsewhere_us)), "the rest of xfs_create")
     create.lock(agi, group)  # xfs_ialloc_read_agi()
-    create.lock(log)  # xfs_log_commit_cil()
+    create.lock(log)  # xlog_cil_commit()
     create.unlock(log)
     create.unlock(agi, group)  # xfs_buf_item_release(), at the end of the commit
