@@ -178,8 +178,9 @@ class LockKinds(Parts):
         A reader comes beside others unless somebody sleeps for the lock; when it is passed on to a
         reader, all waiting readers get it, and ``wake_cost`` is paid for each. A free lock is taken
         by who comes first, reader or writer, until the first sleeper has slept for 4 ms
-        (RWSEM_WAIT_TIMEOUT): then it is next. Source: kernel/locking/rwsem.c, which spins for at
-        most 10 to 25 us while readers hold the lock (rwsem_rspin_threshold()): give that as ``spin``.
+        (RWSEM_WAIT_TIMEOUT): then it is next. Source: kernel/locking/rwsem.c. There a writer spins for
+        at most 10 to 25 us while readers hold the lock (rwsem_rspin_threshold()), and without a limit
+        while a writer that runs does; ``spin`` is one limit for both.
         """
         costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}
         costs["patience_ps"] = RWSEM_WAIT_TIMEOUT.mean_ps
