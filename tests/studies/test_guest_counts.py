@@ -177,7 +177,7 @@ def test_writers_that_part_for_good_are_told_to_have_met_as_they_began():
 
 
 @pytest.mark.slow
-def test_a_truncate_frees_as_many_extents_as_the_base_was_counted_to():
+def test_a_truncate_frees_in_as_many_holds_as_the_base_was_counted_to_have():
     study = STUDIES["group-trylock"]
     rows = base_rows(study, 8.0, 1)
     holds = (rows.metric == "acquisitions:&bgl->locks[i].lock") & (rows.threads == 2)

@@ -104,15 +104,18 @@ def guests(study: Study) -> GuestCase:
             Told("waits for a group lock", "per allocation", _group_waits, allocation),
             Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),
         ),
-        limits="A truncate holds a group's lock once for each extent, as many in every arm as unpatched "
-        "counts say; other users of the locks are left out. No model has the lists of groups, so arms with "
-        "them are not predicted.",
-        read_off=_extents,
+        limits="A truncate holds a group's lock as often in every arm as unpatched counts say, but no more "
+        "than once for each allocation; other users of the locks are left out. No model has the lists of "
+        "groups, so arms with them are not predicted.",
+        read_off=_holds_of_a_truncate,
     )
 
 
-def _extents(counts: Mapping[str, float]) -> dict[str, object]:
-    """Of a file: an allocation takes a group's lock twice, and what is beyond frees an extent each."""
+def _holds_of_a_truncate(counts: Mapping[str, float]) -> dict[str, object]:
+    """Holds that free a file: an allocation takes a group's lock twice, and what is beyond are those.
+
+    ext4_free_blocks() has two for each extent, and the commit one more; the model has at most APPENDS.
+    """
     beyond = counts.get("acquisitions:&bgl->locks[i].lock", ALLOCATE_HOLDS) - ALLOCATE_HOLDS
     # with the compiler, which a list of studies waits not for
     from lockscale.sim.models.group_goals import APPENDS

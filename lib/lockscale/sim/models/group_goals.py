@@ -33,7 +33,7 @@ LINE = Note("line of 16 goals from another CPU", "assumed: as David et al., SOSP
 TRY = Note("one look at a group, taken or busy", "assumed")
 ACCESS = Note("two jbd2_journal_get_write_access()", "assumed: 250 ns each, as in inode_claim")
 FREE = Note("freeing a file's extents under its group's lock", "assumed: many extents at once")
-EXTENTS = Note("extents of a file that a truncate frees, each under a hold of its own", "1: nobody beside it")
+EXTENTS = Note("holds of its group's lock in which a truncate frees a file", "1: with an allocation's")
 GROUPS = Note("block groups", "assumed")
 FILL = Note("allocations until a group is full, mean", "128 MiB in 8 KiB; taken as memoryless")
 WRITERS = Note("writers that take turns on each CPU", "1: as containers bound to CPUs")
@@ -60,7 +60,7 @@ def file_numbers(writers: int, groups: int, arbitrary: bool, flex_groups: bool, 
 
 
 def inode_goals(numbers: list[int]) -> Goals:
-    """One for each file, at first in the group of its inode (ext4_inode_to_goal_block())."""
+    """One for each file, at first in group 1 of its inode's flex group (ext4_inode_to_goal_block())."""
     return Goals([ino // (FLEX * INODES) * FLEX + 1 for ino in numbers], list(range(len(numbers))))
 
 
@@ -149,7 +149,8 @@ def group_goals(
     """Which writers meet at a goal, and what it costs; no switch: one goal, all wait for its group.
 
     Not modelled: files below 64 KiB, freed blocks that wait for a commit, writers that change CPUs,
-    NUMA. A file's last group stands for all of its. The first group of a flex group is passed over.
+    s_lock_busy, NUMA. A file's last group stands for all of its. The first group of a flex group is
+    passed over.
     """
     if trylock + unlocked_goal + inode_goal + multi_goal + goal_spread > 1:
         raise BadInput("group_goals is given two arms: turn on only one switch")
@@ -201,7 +202,9 @@ def group_goals(
         with p.sometimes(1 / APPENDS):  # a truncate frees in the group where the file lies
             p.spend(us(free_us), "ext4_free_blocks")
     p.unlock(s.lock, s.at_lock)
-    if freed > 1:  # extents that lie between others' are freed one by one; here spread over the allocations
+    if freed > 1:  # extents that lie between others' are freed one by one, two holds or three for each in the
+        # kernel: ext4_mb_mark_context(), ext4_mb_free_metadata(), and after the commit; spread over the
+        # allocations here
         with p.sometimes(freed / APPENDS):
             p.lock(s.lock, s.at_lock)
             p.spend(us(free_us / freed), "ext4_free_blocks")

@@ -48,7 +48,8 @@ def group_trylock(
 ) -> None:
     """All allocate at one goal; trylock skips busy groups; an own goal needs no s_md_lock (S3).
 
-    Not modelled: full groups, NUMA, the lists' updates. A file's last group stands for all of its.
+    Not modelled: full groups, s_lock_busy, NUMA, the lists' updates. A file's last group stands for all of
+    its. The goal is written once the group is unlocked, where ext4_mb_use_best_found() still holds its lock.
     """
     groups = max(1, block_groups)
     group = m.queued_lock("group lock", hold=ns(hold_ns), shards=groups)
