@@ -211,8 +211,9 @@ def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     Always from that one, so that no run that is kept later changes a published prediction. One process has
     nobody to lose to. The rows are those of the unpatched arm in data/measured; the count is Linux 6.12's,
     not that of the published kernel, and of smaller directories. How far the two create paths differ is taken
-    from the functions that both profiles count: each calls get_write_access once at most, so the calls of a
-    create may differ by as much as theirs do together. costs: the published profile.
+    from the functions that both profiles count: each calls get_write_access once at most, but where it splits
+    a directory block, so the calls of a create may differ by as much as theirs do together. costs: the
+    published profile.
     """
     path = paths.MEASURED / (one_process_constant(load_study(NAME)).run or "") / "rows.csv"
     if not path.is_file():

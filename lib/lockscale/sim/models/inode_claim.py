@@ -38,7 +38,8 @@ def inode_claim(
 ) -> None:
     """The inode bitmap's retry storm (S1) and its cure.
 
-    Not modelled: waiting in jbd2__journal_start, other groups, NUMA, the time of the second search.
+    Not modelled: waiting in jbd2__journal_start, other groups, NUMA, the time of the second search, and a
+    create's second hold of the group lock, which counts the bit in the group's descriptor.
     ``elsewhere`` is exponential: with fixed times the answer depends on the start phases for ever.
     """
     group = m.queued_lock("group lock", hold=ns(hold_ns))  # 4.13 on x86: QUEUED_SPINLOCKS

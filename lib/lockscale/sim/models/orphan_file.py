@@ -41,7 +41,8 @@ def orphan_file(
 ) -> None:
     """Orphan list, locked orphan file, none, or (no switch) the lockless orphan file (S4).
 
-    Not modelled: more threads than CPUs, NUMA, the buffer's lock. The lockless handles come first.
+    Not modelled: more threads than CPUs, NUMA, the buffer's lock, spinning for s_orphan_lock, a cache line
+    for every four counts. The lockless handles come first, and both write accesses after its slot is taken.
     """
     if mutex_list + locked + off > 1:
         raise BadInput("orphan_file is given two of mutex_list, locked and off: turn on only one")
