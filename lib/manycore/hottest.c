@@ -2,13 +2,14 @@
 /*
  * Which cache lines move most in a section. A line is on its way for the price of each transfer, one after
  * another, so what moves it cannot happen more often than that: the line is a queue like a lock's, also
- * where nobody calls it a lock. Each is known by the code that moved it most often.
+ * where nobody calls it a lock. Each is known by one instruction that moves it: that which did so in more
+ * than half of the cases, if there is one.
  */
 #include "machine.h"
 
 #define HOTTEST 16
 
-/* The code that moved it most, if any did in more than half of the cases (Boyer and Moore's vote). */
+/* Boyer and Moore's vote; without a majority its winner says little. */
 void note_move(struct heat *heat, uint32_t site, uint64_t occupied, uint64_t queued)
 {
 	heat->moves++;

@@ -94,12 +94,13 @@ gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
 # The cache lines that spent the most time in transfer at the highest number of processes, at most four of
-# each arm, each with the function that caused most of its transfers. A cache line goes from one CPU to the
-# next, so it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was in
-# transfer, and near 100% the line is the bottleneck; `queued_pct` is the share of time that CPUs waited for
-# it, summed over CPUs. In the rows of the patched arm the first of them is probably what limits the kernel
-# once the lock in question is gone; those of the unpatched arm seldom show it, as threads that wait for the
-# lock do not come there. Empty on other targets, and in older runs, which did not count this.
+# each arm, each with the function of the instruction that caused more than half of its transfers or, if none
+# did, of another that caused some. A cache line goes from one CPU to the next, so it is a queue like that of
+# a lock: `occupied_pct` is the share of the time during which it was in transfer, and near 100% the line is
+# the bottleneck; `queued_pct` is the share of time that CPUs waited for it, summed over CPUs. In the rows of
+# the patched arm the first of them is probably what limits the kernel once the lock in question is gone;
+# those of the unpatched arm seldom show it, as threads that wait for the lock do not come there. Empty on
+# other targets, and in older runs, which did not count this.
 
 # %%
 lines = moved_lines(story.rows)

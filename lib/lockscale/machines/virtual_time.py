@@ -90,7 +90,8 @@ def with_setting(number: int, command: Sequence[str]) -> list[str]:
 class MovedLine(NamedTuple):
     """A cache line that others waited for while it moved: how often it did, and how long that took.
 
-    site: the code that moved it most often, the lower 32 bits of its address; 0 is a user's.
+    site: the instruction that moved it in more than half of the cases, or, if none did, another that moved
+    it: the lower 32 bits of its address; 0 is a user's.
     """
 
     site: int
