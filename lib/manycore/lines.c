@@ -3,8 +3,9 @@
  * Who holds which cache line, as a directory of a MESI protocol would know it: a line costs a CPU
  * nothing while it holds it, and the price of a transfer otherwise, from a CPU of the same socket or of
  * another one. A line that is on its way to one CPU is not to be had by the next before it has arrived,
- * and none gets it earlier than its holder last wrote it. A line that was never seen costs nothing:
- * capacity and memory are not modelled.
+ * and none gets it earlier than its holder last wrote it, but where another line took its place in the
+ * holder's filter, which alone knows of that write. A line that was never seen costs nothing: capacity and
+ * memory are not modelled.
  */
 #include "machine.h"
 
