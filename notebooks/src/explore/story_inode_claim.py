@@ -115,7 +115,8 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 # by absolute path takes and drops a reference when its lookup leaves RCU-walk. With 64 the CPUs spin for
 # 84% of their busy time. The profile, which is of 16 processes, does not say for which lock: presumably the
 # spin lock of that dentry, which lies beside the count in the same cache line and is taken when the
-# lockless update of the count fails too often. What limits creates after this patch is in the VFS.
+# lockless update of the count fails too often, or finds the lock held, as all do from then on. What limits
+# creates after this patch is in the VFS.
 
 # %% [markdown]
 # ## What is next
