@@ -61,7 +61,7 @@ class LockKinds(Parts):
         remote: Delay = NO_TIME,
         shards: int = 1,
     ) -> Lock:
-        """A FIFO spin lock in which all waiters spin on one line (RHEL 7's kernel).
+        """A FIFO spin lock in which all waiters spin on one line (x86 until Linux 4.1, RHEL 7 at first).
 
         The hand-over takes ``handover`` and ``per_waiter`` for each thread that still waits, whose
         caches all fetch the line. Source: Boyd-Wickizer, Kaashoek, Morris and Zeldovich, Linux

@@ -83,7 +83,11 @@ class Path(Steps):
         self._add(f"atomic {line.name}", op.RMW, line, at, argument=1)
 
     def read(self, line: Line, at: ShardChoice | None = None) -> None:
-        """Fetch the line and remember what it holds, for ``cmpxchg``."""
+        """Fetch the line and remember what it holds, for ``cmpxchg``.
+
+        It does not wait for an ``atomic`` that is under way, and leaves no copy: while another CPU was the
+        last to write it, each read costs the same again.
+        """
         self._of(Line, line)
         self._add(f"read {line.name}", op.READ, line, at)
         self._add(f"remember {line.name}", op.SNAPSHOT, line, at, register=self._memory(line))
