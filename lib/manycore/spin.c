@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loops that wait for a cache line with PAUSE, as queued spin locks do: once such a loop repeats itself
- * it is not executed, until one of the lines that it reads is taken. It pays for the time.
+ * it is not executed, until one of the lines that it reads is taken. It pays for the time. One that counts
+ * its rounds in a register is taken for such a loop, and does not give up before an interrupt.
  */
 #include "machine.h"
 
