@@ -51,11 +51,12 @@ most_time(found, path)
 # **Create.** Before S1's fix the storm sets in between 16 and 64 creators; at 32 a run may or may not be
 # in it, and the dots form two clusters. With the fix the search is under the lock, and the lock itself is
 # the remaining bottleneck: it is held for `hold_ns` per create in its group, so one group saturates at
-# about 200 creators. *claim-spread* removes the second search under that lock, and gains less than 0.5%
-# up to 160 CPUs and at most 7% up to 255; it exists on paper only. What helps is to use more locks:
-# *group-spread* distributes the directories of a flex group over its 16 groups, and does not saturate by
-# 1024. The journal, which every create also needs, is in S1's profile (`jbd2__journal_start`) but not in
-# this model.
+# about 200 creators, or at half of that if a create's second hold of the lock, for the group's descriptor, is
+# as long and is taken out of the rest of the create. *claim-spread* removes the second search under that
+# lock, and gains less than 0.5% up to 160 CPUs and at most 7% up to 255; it exists on paper only. What helps
+# is to use more locks: *group-spread* distributes the directories of a flex group over its 16 groups, and
+# does not saturate by 1024. The journal, which every create also needs, is in S1's profile
+# (`jbd2__journal_start`) but not in this model.
 #
 # **Allocate.** Here the simulation and the real kernels disagree: [in virtual
 # time](../../docs/manycore.md#what-it-gave) *goal-spread* is 2.5 times as fast as *multi-goal* with 32
