@@ -44,7 +44,8 @@ def write_access(
     """The paradox of S2: creates slow down when get_write_access speeds up.
 
     Not modelled: the calls outside the retry loop, quota, other groups, what waiters cost a ticket
-    lock. Times are exponential: with fixed ones the answer jumps as wake and hold fall in step.
+    lock. Times are exponential: with fixed ones the answer jumps as wake and hold fall in step. A sleep
+    varies by half; that of timed-backoff's patch is the same for all.
     """
     group = m.ticket_lock("group lock", hold=exponential(ns(hold_ns)))
     buffer = m.sleeping_lock("lock_buffer", hold=exponential(us(buffer_hold_us)), wake=us(buffer_wake_us))
