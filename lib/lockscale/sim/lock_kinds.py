@@ -199,7 +199,7 @@ class LockKinds(Parts):
         """A reference count whose spin lock lies in the same word, for ``get_ref``.
 
         Its ``line`` costs as a ``cache_line``; its ``lock`` is a ``queued_lock`` that others may take
-        (dentry->d_lock). Source: lib/lockref.c.
+        (dentry->d_lock), which moves no line here. Source: lib/lockref.c.
         """
         line = self.cache_line(f"{name} count", own=own, socket=socket, remote=remote, shards=shards)
         return Lockref(line, self.queued_lock(f"{name} lock", hold=hold, shards=shards))

@@ -233,7 +233,7 @@ def guest_bounds(study: Study) -> list[dict[str, Any]]:
     """More waits of four-groups, for each point of the guests, by the algorithm alone.
 
     With a group for each process in both arms none wait for one. With more processes some do in four groups,
-    and a create with its unlink at most once for each time that it takes the AGI.
+    and a create with its unlink at most once for each time that it takes the AGI, if for no other buffer.
     """
     groups = _groups(study, FEW)
 
