@@ -101,7 +101,7 @@ class Path(Steps):
     def get_ref(self, ref: Lockref, at: ShardChoice | None = None) -> None:
         """Take a reference: cmpxchg the word where its lock is free, else under the lock (lockref_get()).
 
-        A lost cmpxchg is repeated on the spot, while the line is this CPU's: all is a read and one ``atomic``.
+        A lost cmpxchg is repeated on the spot, while the line is this CPU's: it is a read and an ``atomic``.
         """
         if not isinstance(ref, Lockref):
             raise BadInput(

@@ -189,7 +189,7 @@ def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[
             worth_by_interval(1.0, more),
             f"beside {UPSTREAM}: once no claim is lost the group lock costs {THREADS} threads "
             f"{100 * (more - 1):.1f}% at most, so there is no patch; it is the limit from {full[0]} to "
-            f"{full[1]} threads on",
+            f"{full[1]} threads on, or from half as many if the second hold of each create is as long",
         ),
     ]
 
