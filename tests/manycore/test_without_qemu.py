@@ -107,6 +107,14 @@ def test_a_locked_operation_costs_more_and_holds_others_up_for_it(m: SimpleNames
     assert m.writes(2, 5) == (NEAR + ATOMIC) + NEAR
 
 
+def test_a_locked_operation_takes_the_line_with_its_read(m: SimpleNamespace):
+    """QEMU tells of its read first, and of its store, if any, after that."""
+    m.writes(0, 5)
+    assert m.access_of(1, 5, 0, 1) == NEAR and m.spent_of(1, ATOMICS) == 0
+    m.passes(0, 1000)
+    assert m.reads(0, 5) == NEAR, "1 alone has it now"
+
+
 def test_who_touched_a_line_that_moves_is_held_to_the_order_of_times(m: SimpleNamespace):
     m.writes(0, 5)
     m.writes(1, 5)
