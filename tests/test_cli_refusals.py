@@ -10,6 +10,7 @@ import pytest
 
 from command import Lockscale, script
 from lockscale import paths
+from lockscale.errors import RunFailed
 from lockscale.show.pipeline import TOOLS
 
 WRONG = [
@@ -145,6 +146,25 @@ def test_a_misspelt_name_is_answered_with_the_right_one(lockscale: Lockscale, li
 def test_no_name_in_a_sentence_steers_the_terminal(lockscale: Lockscale):
     said = lockscale("audit", "no\x1b[31m\a.csv")
     assert said.status == 2 and said.err.startswith("lockscale: no?[31m?.csv: No such file")
+
+
+STEERS = "\x1b]0;mine\a\u202e"
+
+
+def test_no_function_in_a_profile_steers_the_terminal(lockscale: Lockscale, tmp_path: Path):
+    profile, name = tmp_path / "report.txt", f"ext4_{STEERS}create"
+    profile.write_text(f"  60.00%  touch  [kernel.kallsyms]  [k] {name}\n" * 2)
+    said = lockscale("parse", str(profile))
+    assert said.status == 0 and "\x1b" not in said.out + said.err
+    assert said.out.count("ext4_?]0;mine??create") == 2 and "ext4_?]0;mine??create appears" in said.err
+
+
+def test_what_a_console_said_last_steers_no_terminal(lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch):
+    def fail(**_: object) -> None:
+        raise RunFailed(f"the guest panicked:\n\tKernel panic {STEERS}")
+
+    monkeypatch.setattr("lockscale.cli.cli.main", fail)
+    assert lockscale().err == "lockscale: the guest panicked:\n\tKernel panic ?]0;mine??\n"
 
 
 def test_a_sentence_of_several_lines_is_printed_as_one(

@@ -5,9 +5,11 @@ Text that others wrote is cut and made printable before it stands in such a sent
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 
 MOST_PRINTABLE = 80
+_RARE = re.compile(r"[^\n\t -~]")
 
 
 class _Sentence(Exception):
@@ -44,6 +46,11 @@ def printable(text: object, most: int = MOST_PRINTABLE) -> str:
     start = str(text)[: most + 1]
     shown = "".join(one if one.isprintable() else "?" for one in start)
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def printable_lines(text: str) -> str:
+    """The whole text, in which nothing but the ends of its lines and tabs steers what shows it."""
+    return _RARE.sub(lambda found: found[0] if found[0].isprintable() else "?", text)
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.completion import show_completion
 from lockscale.cli.kernels import kernel, target
+from lockscale.cli.output import say
 from lockscale.cli.patches import patches
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.sim import sim
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BadInput as error:
         _end(str(error), 2)
     except RunFailed as error:  # its sentence may end in what a console or a compiler said
-        click.echo(f"lockscale: {error}", err=True)
+        say(f"lockscale: {error}")
         sys.exit(1)
     except OSError as error:
         _end(refused_write(error) or f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)

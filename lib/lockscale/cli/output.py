@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable_lines
 
 
 def _remember(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -49,7 +49,7 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 
 def show(value: Any, text: str) -> None:
     """`value` with --json, else `text`."""
-    click.echo(json.dumps(value) if click.get_current_context().meta["json"] else text)
+    click.echo(json.dumps(value) if click.get_current_context().meta["json"] else printable_lines(text))
 
 
 def show_verdicts(found: Sequence[Any], text: str) -> int:
@@ -101,10 +101,15 @@ def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, 
     return found
 
 
+def say(text: str) -> None:
+    """A line on stderr, beside what is printed."""
+    click.echo(printable_lines(text), err=True)
+
+
 def warn(*sentences: str) -> None:
     """Say it on stderr: what is printed stands all the same."""
     for sentence in sentences:
-        click.echo(f"warning: {sentence}", err=True)
+        say(f"warning: {sentence}")
 
 
 def table(rows: list[dict[str, Any]], *columns: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from lockscale.cli.completion import arms, studies_and_arms
 from lockscale.cli.kernels import on_base
-from lockscale.cli.output import as_json, show, show_verdicts, table
+from lockscale.cli.output import as_json, say, show, show_verdicts, table
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def patches_export(which: str, form: str, output: Path | None, run: str) -> None
     series = named_series(which)
     measured = what_was_measured(series.study, series.arm, run)
     made = export(series, form, output, measured)
-    click.echo(f"not checked here: whether it applies and builds (lockscale patches check {which})", err=True)
+    say(f"not checked here: whether it applies and builds (lockscale patches check {which})")
     value = {"study": series.study, "arm": series.arm, "format": form}
     written = [made.path.with_name(name) for name in made.files] if form == "mbox" else [made.path]
     show({**value, "path": str(made.path), "files": list(made.files)}, "\n".join(map(str, written)))
@@ -257,5 +257,5 @@ def _safe_arms(which: str | None) -> "list[Series]":
     safe = safe_of(chosen)
     for series in chosen:
         if series.unsafe:
-            click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)
+            say(f"{series.name} is left out: unsafe ({series.unsafe})")
     return safe

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lockscale.cli.completion import studies
-from lockscale.cli.output import as_json, named_numbers, parameter, show, table
+from lockscale.cli.output import as_json, named_numbers, parameter, say, show, table
 from lockscale.cli.tools import tool_option
 from lockscale.errors import BadInput
 
@@ -357,7 +357,7 @@ def add(mail: Path, name: str, change: str) -> None:
 
     entry = case_of_mail(mail, name, change)
     for sentence in what_is_left_to_write(entry):
-        click.echo(f"note: {sentence}", err=True)
+        say(f"note: {sentence}")
     show(entry, entry_text(entry))
 
 
@@ -367,9 +367,8 @@ def _cases(file: Path | None) -> Any:
     cases = read_casebook(file) if file else read_casebook()
     for case in cases:
         for threads in alike_points(case):
-            click.echo(
+            say(
                 f"note: {case.id} has several points of {threads} threads with one label: they count as "
-                "several loads",
-                err=True,
+                "several loads"
             )
     return cases

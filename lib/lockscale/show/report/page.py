@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from lockscale.errors import printable_lines
 from lockscale.show.figures.formats import svg
 from lockscale.show.figures.template import COLOURS, room_for_legend
 from lockscale.text_table import cell_text
@@ -121,8 +122,7 @@ def _origin(text: str) -> str:
 
 def _text(text: str) -> str:
     """Escaped, and without the characters that turn the direction of what a reader sees."""
-    shown = "".join(one if one.isprintable() or one == "\n" else "?" for one in text)
-    return html.escape(shown)
+    return html.escape(printable_lines(text))
 
 
 def in_page_colours(svg: str) -> str:
