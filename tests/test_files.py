@@ -81,6 +81,14 @@ def test_what_a_killed_writer_left_goes_with_the_next_and_a_living_ones_stays(in
     assert names(inside) == sorted([living, ".other.csv.999999999.part", "rows[1].csv"])
 
 
+def test_a_write_follows_no_link_that_a_guest_put_into_the_folder_it_shares(inside: Path):
+    (inside / "shared").mkdir()
+    (inside / "mine").write_text("mine")
+    (inside / "shared" / f".job.1.{os.getpid()}.part").symlink_to(inside / "mine")
+    write_text(inside / "shared" / "job.1", "true")
+    assert (inside / "mine").read_text() == "mine" and names(inside / "shared") == ["job.1"]
+
+
 def test_who_reads_the_old_file_goes_on_reading_it_whole(inside: Path):
     write_text(inside / "rows.csv", "old")
     with (inside / "rows.csv").open() as reader:
@@ -142,6 +150,14 @@ def test_a_lock_for_all_users_follows_no_link(inside: Path):
     with pytest.raises(OSError), hold_lock(inside / "lock", "me", str, for_all=True):
         pass
     assert (inside / "precious").read_text() == "kept"
+
+
+def test_whatever_another_user_filled_the_lock_of_the_machine_with_is_one_sentence(inside: Path):
+    (inside / "lock").write_bytes(b"\xff" * 10**6)
+    with (inside / "lock").open() as others:
+        fcntl.flock(others, fcntl.LOCK_EX)
+        with pytest.raises(BadInput, match=r"^in use by 4096$"):
+            hold_lock(inside / "lock", "me", lambda it: f"in use by {len(it)}", for_all=True).__enter__()
 
 
 def test_the_lock_of_the_machine_lies_where_every_user_writes(inside: Path, monkeypatch: pytest.MonkeyPatch):

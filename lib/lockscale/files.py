@@ -22,6 +22,7 @@ from lockscale.errors import BadInput, FullDisk, InUse, printable
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
 LOOKS, LOOK_S = 5, 0.02  # at a lock that is taken
+MOST_SAID = 4096  # of its file, which another user may have filled
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NAME_VARIABLE = "LOCKSCALE_NAME"  # what others read of who holds something; else the user's name
 
@@ -54,8 +55,9 @@ def write_bytes(path: Path, content: bytes) -> None:
     with full_disk_is_one_sentence(path.parent, path.name):
         _make_folder(path.parent)
         _remove_what_the_killed_left(path)
+        beside.unlink(missing_ok=True)
         try:
-            with beside.open("wb") as stream:
+            with beside.open("xb") as stream:  # no link: a guest may have put one there
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -278,12 +280,13 @@ def hold_lock(
     """
     with full_disk_is_one_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        stream = open(path, "a+", opener=_for_all if for_all else None)  # noqa: SIM115
+        opener = _for_all if for_all else None
+        stream = open(path, "a+", errors="replace", opener=opener)  # noqa: SIM115
     with stream:
         os.set_inheritable(stream.fileno(), True)  # a child that outlives us still holds it
         if not _took(stream.fileno(), wait=wait):
             stream.seek(0)
-            raise InUse(refusal(stream.read()))
+            raise InUse(refusal(stream.read(MOST_SAID)))
         with full_disk_is_one_sentence(path.parent):
             stream.seek(0)
             stream.truncate()
