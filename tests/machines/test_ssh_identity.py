@@ -42,6 +42,15 @@ def test_a_revoked_host_key_is_refused(own_sshd: Sshd, jobs: Path) -> None:
     assert "is revoked" in str(refusal(own_sshd.host(), jobs))
 
 
+def test_no_setting_lets_a_server_behind_a_port_of_this_machine_pass_unchecked(
+    own_sshd: Sshd, tmp_path: Path, jobs: Path
+) -> None:
+    """As one that `ssh -L` or a virtual machine's network leads to."""
+    own_sshd.ssh_config.write_text("NoHostAuthenticationForLocalhost yes\n")
+    (tmp_path / "empty").touch()
+    assert isinstance(refusal(replace(own_sshd.host(), known_hosts=tmp_path / "empty"), jobs), HostKeyRefused)
+
+
 def test_the_server_is_asked_for_a_key_that_is_known(tmp_path: Path, jobs: Path) -> None:
     """It has two, and would show the other one first."""
     rsa, made = tmp_path / "rsa", Sshd(tmp_path / "two-keys", (f"HostKey {tmp_path / 'rsa'}",))

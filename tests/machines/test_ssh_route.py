@@ -5,6 +5,7 @@ import contextlib
 import getpass
 import re
 import socket
+import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -39,6 +40,7 @@ TO = "ssh: connect to host planted-host port 22: "
         (f"{TO}Network is unreachable", "no route to"),
         (f"{TO}Connection timed out", "does not answer within"),
         (f"{TO}Permission denied", r"cannot be reached \(Permission denied\)"),
+        (f'config line 9: Unsupported option "gssapi"\r\n{TO}No route to host', "no route to"),
         (
             "Unable to negotiate with planted-host port 22: no matching host key type found.",
             "considered safe",
@@ -157,6 +159,16 @@ def test_a_proxy_command_carries_the_connection(own_sshd: Sshd, tmp_path: Path, 
 def test_an_odd_ssh_config_is_one_sentence(own_sshd: Sshd, jobs: Path, text: str) -> None:
     own_sshd.ssh_config.write_text(text)
     assert "ssh_config file" in str(refusal(replace(own_sshd.host(), host="a", port=None), jobs))
+
+
+def test_no_setting_passes_on_an_agent_a_ticket_or_a_port(home: Path, tmp_path: Path) -> None:
+    (home / "config").write_text(
+        "ForwardAgent yes\nGSSAPIDelegateCredentials yes\nTunnel yes\nRemoteForward 9000 localhost:22\n"
+    )
+    program, *argv = SshHost("my-server").command(tmp_path)
+    said = subprocess.run([program, "-G", *argv], capture_output=True, text=True, check=True).stdout
+    nothing = {"forwardagent no", "gssapidelegatecredentials no", "tunnel false", "clearallforwardings yes"}
+    assert nothing <= set(said.splitlines())
 
 
 def test_an_ssh_config_that_is_not_there_is_one_sentence(sshd: Sshd, jobs: Path, tmp_path: Path) -> None:

@@ -26,14 +26,17 @@ _LAST_PORT = 65535
 _STRICT = """\
 BatchMode yes
 StrictHostKeyChecking yes
+NoHostAuthenticationForLocalhost no
 VerifyHostKeyDNS no
 UpdateHostKeys no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 AddKeysToAgent no
+GSSAPIDelegateCredentials no
 ForwardAgent no
 ForwardX11 no
 ClearAllForwardings yes
+Tunnel no
 PermitLocalCommand no
 RemoteCommand none
 RequestTTY no
@@ -218,7 +221,10 @@ _REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
         Unreachable,
         {r"^\S*sh: .*(not found|No such file)": "{name} has a ProxyCommand that is not on this machine"},
     ),
-    (BadInput, {r" line \d+: |^Bad owner or permissions|terminating, \d+ bad": UNREADABLE}),
+    (
+        BadInput,
+        {r" line \d+: (?!Unsupported option)|^Bad owner or permissions|terminating, \d+ bad": UNREADABLE},
+    ),
     (
         HostKeyRefused,
         {
