@@ -31,7 +31,7 @@ def test_a_file_goes_there(machine: SshMachine, tmp_path: Path, count: int, name
     local, there = tmp_path / "local", tmp_path / "there"
     there.mkdir()
     local.write_bytes(some_bytes(count))
-    local.chmod(0o750)
+    local.chmod(0o770)
     (there / name).write_text("an older one")
     machine.put(local, str(there / name))
     assert (there / name).read_bytes() == some_bytes(count)

@@ -30,7 +30,7 @@ MOST_LOSSES = 20  # in one command or copy
 CHUNK = 1 << 18
 SHOWN_FROM = 16 << 20
 COPY_S = 3600.0
-_MODE = 0o777
+_MODE = 0o755  # of programs that root runs there
 T = TypeVar("T")
 
 # $1 file, $2 its copy beside it, $3 sha256, $4 mode, $5 bytes; the file is on stdin. Says one word.
@@ -89,7 +89,8 @@ class SshMachine(Machine):
             raise
 
     def put(self, local: Path, remote: str) -> None:
-        """Copy a file to the server, whole or not at all, with its mode; both sides' sha256 agree.
+        """Copy a file to the server, whole or not at all; both sides' sha256 agree. It has its mode, but no
+        other user may write to it.
 
         BadInput when the server's disk is full, or `remote` cannot be written.
         """
