@@ -21,8 +21,7 @@ from lockscale.errors import BadInput
 from lockscale.files import locked
 from lockscale.journal import add_line, drop_torn_line, line_of, read_lines, whole_part
 from lockscale.progress import Progress, progress
-from lockscale.scratch import scratch_folder
-from lockscale.sim.executors import Client, cpus
+from lockscale.sim.executors import Client
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.replicate import OPERATIONS
@@ -179,17 +178,13 @@ def sweep_table(model: AnyModel, points: Sequence[Point]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError:
-        raise BadInput("Dask is not installed: install lockscale with the extra `scale`") from None
-
-
 @contextlib.contextmanager
 def dask_client(address: str) -> Iterator[Client]:
     """A client of the scheduler there. Raises BadInput where none answers or it has no workers."""
-    distributed = _distributed()
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError:
+        raise BadInput("Dask is not installed: install lockscale with the extra `scale`") from None
     try:
         # tried first without a client: one that fails to start closes 10 s later, with a traceback
         asyncio.run(_reach(distributed, address))
@@ -209,18 +204,3 @@ async def _reach(distributed: Any, address: str) -> None:
     options = distributed.Security().get_connection_args("client")
     comm = await distributed.comm.connect(address, timeout=5, **options)
     await comm.close()
-
-
-@contextlib.contextmanager
-def local_cluster() -> Iterator[Client]:
-    """A client of new worker processes, which end with it; they listen on this machine only."""
-    distributed = _distributed()
-    with (
-        scratch_folder("workers") as folder,
-        distributed.LocalCluster(
-            n_workers=cpus(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-            local_directory=str(folder), silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):  # fmt: skip
-        yield client

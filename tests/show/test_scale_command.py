@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`lockscale scale`: prints what it swept, keeps it when asked, and refuses a scheduler that is not there."""
 
-import contextlib
 import re
 from pathlib import Path
 
@@ -31,7 +30,6 @@ FOUND = pd.DataFrame(
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(scale, "scale_study", lambda swept, client: FOUND)
-    monkeypatch.setattr("lockscale.sweeps.local_cluster", lambda: contextlib.nullcontext("client"))
     monkeypatch.setattr(scale, "KEPT", tmp_path / "scale.csv")
     return tmp_path / "scale.csv"
 
@@ -46,6 +44,13 @@ def test_it_prints_rows_and_keeps_them_only_when_asked(lockscale, quick: Path):
     assert re.search(r"create +a +2\.6 +2\.6 +2\.6 +3 +a lock +80", knees)
     assert re.search(r"create +b +- +- +- +3 ", knees), "3.9 threads were not simulated"
     assert re.search(r"create +a +creates/s +1k +1\.9k +2\.5k", rates) and said.rstrip().endswith("simulated")
+
+
+def test_without_a_scheduler_it_is_simulated_here_and_nothing_listens(lockscale, monkeypatch):
+    """Whoever reaches the port of a scheduler or a worker of Dask runs what he likes as its user."""
+    clients: list[object] = []
+    monkeypatch.setattr(scale, "scale_study", lambda swept, client: clients.append(client) or FOUND)
+    assert lockscale("scale").status == 0 and clients == [None]
 
 
 def test_what_the_draws_do_not_agree_on_and_a_second_rise_are_told():

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 from lockscale.errors import BadInput
 from lockscale.show import scale
@@ -18,7 +19,6 @@ from lockscale.studies.hooks import MOST, SweptPath, draws
 from lockscale.studies.inode_claim_tables import CREATE
 from lockscale.studies.orphan_file_tables import CREATE_AND_CLOSE, TRUNCATE
 from lockscale.studies.registry import studies
-from lockscale.sweeps import local_cluster
 
 PATHS = [path for one in studies() for path in one.scale]
 ROWS = kept_scoreboard()
@@ -122,7 +122,8 @@ def test_a_table_that_was_not_fitted_is_refused(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_processes_of_dask_give_the_same_bits(few, monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr(scale, "FOLDER", tmp_path / "other")
-    with local_cluster() as client:
+    local = LocalCluster(2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path))
+    with local as cluster, Client(cluster, set_as_default=False) as client:
         assert scale_study([CREATE_AND_CLOSE], client, (1, 2), 4).equals(few)
 
 

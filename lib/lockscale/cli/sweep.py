@@ -132,9 +132,7 @@ def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
 
 
 @click.command()
-@click.option(
-    "--dask", metavar="ADDRESS", help="This Dask scheduler's workers.  [default: own processes here]"
-)
+@click.option("--dask", metavar="ADDRESS", help="Run on this Dask scheduler's workers.")
 @click.option("--keep", is_flag=True, help="Save the result in data/, for the figure and the notebook.")
 @as_json
 def scale(dask: str | None, keep: bool) -> None:
@@ -147,11 +145,11 @@ def scale(dask: str | None, keep: bool) -> None:
     from lockscale.files import need_clone
     from lockscale.show.scale import keep_scale, scale_study, scale_text
     from lockscale.studies.registry import studies
-    from lockscale.sweeps import dask_client, local_cluster
+    from lockscale.sweeps import dask_client
 
     if keep:
         need_clone("the scale study is kept in data/", paths.DATA)
-    with dask_client(dask) if dask else local_cluster() as client:
+    with dask_client(dask) if dask else contextlib.nullcontext() as client:
         found = scale_study([path for one in studies() for path in one.scale], client)
     if keep:
         keep_scale(found)
