@@ -99,6 +99,13 @@ def test_scripts_stop_at_the_first_failure(path: str):
     assert script.stat().st_mode & 0o111 and re.search(r"(?m)^set -eu", script.read_text())
 
 
+def test_what_the_setup_fetches_has_a_hash_and_is_not_built_by_tools_that_have_none():
+    script = (paths.ROOT / "setup/environment.sh").read_text().replace("\\\n", "")
+    fetches = [line for line in script.splitlines() if re.search(r"pip (install|sync)(?!.*--no-deps)", line)]
+    assert len(fetches) == 2 and all("--require-hashes" in line for line in fetches)
+    assert all(re.search("--only-binary :all:|--no-build(?!-)", line) for line in fetches)
+
+
 def test_continuous_integration_runs_make_test():
     lines = (paths.ROOT / ".ci/run").read_text().splitlines()
     assert lines[-1] == "exec make test"
