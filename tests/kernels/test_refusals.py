@@ -129,14 +129,17 @@ def test_an_option_that_the_kernel_does_not_take_is_named_with_its_file(refused:
     )
 
 
-@pytest.mark.parametrize(
-    "line", [" CONFIG_A=y", "CONFIG_A = y", "CONFIG_A", "EXT4_FS=y", "CONFIG_A=", "y // no comment"]
-)
-def test_a_line_of_a_fragment_that_says_nothing_is_refused(refused: Build, line: str):
+SAYS_NOTHING = [" CONFIG_A=y", "CONFIG_A = y", "CONFIG_A", "EXT4_FS=y", "CONFIG_A=", "y // no comment"]
+WOULD_BE_RUN = ['CONFIG_LOCALVERSION="$(shell touch ran)"', "CONFIG_A=y; touch ran", 'CONFIG_A="`touch ran`"']
+
+
+@pytest.mark.parametrize("line", [*SAYS_NOTHING, *WOULD_BE_RUN])
+def test_a_line_of_a_fragment_that_says_nothing_or_would_be_run_is_refused(refused: Build, line: str):
     fragment = paths.KERNEL_PATCHES / "guest.config"
     fragment.write_text(f"# head\n\nCONFIG_EXT4_FS=y\n{line}\n")
     assert refused(2) == (
-        f"{fragment} line 4 is {line!r}: write CONFIG_X=value at the line's start, or a # comment"
+        f"{fragment} line 4 is {line!r}: write CONFIG_X= and y, m, n, a number or plain text in quotes, "
+        "or a # comment"
     )
 
 

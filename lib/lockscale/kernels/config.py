@@ -12,6 +12,8 @@ from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.mail import read_text
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
+# make reads a configuration as make: a string that it would expand or hand to a shell is none.
+VALUE = re.compile(r"""[ymn]|-?\d+|0x[0-9a-fA-F]+|"[^"'`$\\;&|<>\x00-\x1f\x7f]*\"""", re.ASCII)
 DEFINED = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -53,13 +55,14 @@ def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
 
 
 def refuse_malformed(kind: Kind) -> None:
-    """Refuse a line of a fragment that would be passed over in silence."""
+    """Refuse a line of a fragment that would be passed over in silence, or that make would carry out."""
     for path in kind.configs:
         for at, line in enumerate(read_text(path).splitlines(), start=1):
-            if line.strip() and not line.startswith("#") and not ASKED.match(line):
+            asked = ASKED.fullmatch(line)
+            if line.strip() and not line.startswith("#") and not (asked and VALUE.fullmatch(asked[2])):
                 raise BadInput(
                     f"{path} line {at} is {line[:60]!r}: "
-                    "write CONFIG_X=value at the line's start, or a # comment"
+                    "write CONFIG_X= and y, m, n, a number or plain text in quotes, or a # comment"
                 )
 
 

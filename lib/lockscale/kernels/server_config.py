@@ -14,6 +14,7 @@ from lockscale.files import expanded, sha256_of_json, write_text
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import (
+    VALUE,
     not_taken,
     read_config,
     refuse_malformed,
@@ -86,8 +87,6 @@ class ServerFacts:
 Mode = Literal["localmodconfig", "full", "file"]
 
 GUEST, SERVER = "guest.config", "server.config"
-# make reads a configuration as make: a string that it would expand or hand to a shell is none.
-VALUE = re.compile(r"""[ymn]|-?\d+|0x[0-9a-fA-F]+|"[^"'`$\\;&|<>\x00-\x1f\x7f]*\"""", re.ASCII)
 MODULE_NAME = re.compile(r"[\w-]+", re.ASCII)
 LINES_OF_A_CONFIGURE = 20  # only scales the progress bar
 
