@@ -54,6 +54,7 @@ def test_the_same_name_in_two_places_and_a_merge_that_is_overridden_are_no_repea
     assert merged == {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": 2}, "c": {"x": 4, "y": 2}}
 
 
+ALIASES = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 30))
 MERGES = (
     "a0: &a0 {"
     + ", ".join(f"k{n}: 1" for n in range(40))
@@ -86,9 +87,11 @@ MERGES = (
             marks=pytest.mark.slow,
         ),
         (MERGES, r"line \d merges more than 100000 values"),
+        (ALIASES, "has more than 100000 values, aliases written out: write fewer"),
+        ("a: &a [*a]", "has more than 100000 values"),
         ("a: " + "x" * (1 << 20), "has more than 1 MiB: write less"),
     ],
-    ids=range(18),
+    ids=range(20),
 )
 def test_what_means_something_else_or_grows_without_bound_is_refused(tmp_path: Path, text: str, why: str):
     (tmp_path / "x.yaml").write_text(text)

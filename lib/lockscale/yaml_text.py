@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """YAML, read safely: no tag runs code, and a name that is given twice is refused, not overwritten.
 
-Size, depth, the number of values and what merges make of a few lines are bounded. Refused is also what does
-not mean what a person reads in it: 40:00 and 010 (numbers to YAML, 2400 and 8), a set (of no order), NaN and
-infinity, characters that turn the direction of a text. Texts that reach a command line or a path have only
-the characters that `spelt` allows.
+Bounded are size, depth, the number of values with aliases written out, and what merges make of a few lines.
+Refused is also what does not mean what a person reads in it: 40:00 and 010 (numbers to YAML, 2400 and 8), a
+set (of no order), NaN and infinity, characters that turn the direction of a text. Texts that reach a command
+line or a path have only the characters that `spelt` allows.
 """
 
 import math
@@ -125,9 +125,22 @@ def parse_yaml(text: str) -> Any:
         raise BadInput(f"line {line} {TURNS}")
     loader = _Loader(text)
     try:
-        return loader.get_single_data()
+        value = loader.get_single_data()
     finally:
         loader.dispose()
+    if _is_huge(value):
+        raise BadInput(f"has more than {MOST_VALUES} values, aliases written out: write fewer")
+    return value
+
+
+def _is_huge(value: Any) -> bool:
+    """Whether it has more than MOST_VALUES values, each alias written out, as in an error that quotes it."""
+    left, seen = [value], 0
+    while left and seen <= MOST_VALUES:
+        one = left.pop()
+        seen += 1
+        left.extend([*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list) else ())
+    return seen > MOST_VALUES
 
 
 def read_yaml(path: Path) -> Any:
