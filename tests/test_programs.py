@@ -41,6 +41,16 @@ def test_a_file_is_found_by_its_pattern_and_a_command_in_path(inside: Path, monk
     assert need("lockscale-tool") == str(inside / "lockscale-tool")
 
 
+@pytest.mark.parametrize("unset", [True, False])
+def test_without_a_path_no_command_is_taken_from_the_working_folder(inside: Path, monkeypatch, unset: bool):
+    (inside / "lockscale-tool").write_text("#!/bin/sh\n")
+    (inside / "lockscale-tool").chmod(0o755)
+    monkeypatch.setenv("PATH", "")
+    if unset:
+        monkeypatch.delenv("PATH")
+    assert find("lockscale-tool") is None and find("sh")
+
+
 def test_a_missing_tool_is_one_sentence_with_its_package_and_its_reason(inside: Path, monkeypatch):
     monkeypatch.setenv("PATH", str(inside))
     with pytest.raises(BadInput) as refused:

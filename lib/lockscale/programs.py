@@ -40,7 +40,7 @@ def packages() -> tuple[Package, ...]:
 
 def find(tool: str) -> str | None:
     """The path of a command; the administrator's folders are searched last, as su may drop them."""
-    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:{ADMIN_FOLDERS}")
+    return shutil.which(tool, path=f"{os.environ.get('PATH') or os.defpath}:{ADMIN_FOLDERS}")
 
 
 def need(tool: str) -> str:

@@ -74,7 +74,7 @@ def vng() -> str:
 
 def environment() -> dict[str, str]:
     """vng starts its own helpers by name: they lie beside it, which PATH may not name."""
-    path = f"{Path(vng()).parent}:{os.environ.get('PATH', '')}"
+    path = f"{Path(vng()).parent}:{os.environ.get('PATH') or os.defpath}"
     return {**os.environ, "LC_ALL": "C", "PATH": path}
 
 
