@@ -42,7 +42,7 @@ def read(machine: Machine, root: str = "") -> dict[str, Any]:
             ["sh", "-c", 'cat "$1"/proc/[0-9]*/comm 2>/dev/null || true', "sh", root],
             _benchmarks,
         ),
-        "mounts": (["cat", f"{root}/proc/mounts"], _mounts),
+        "file_systems": (["cat", f"{root}/proc/mounts"], _file_systems),
     }
     done = machine.run_all([argv for argv, _ in asked.values()])
     found = {name: _value(one, asked[name][1]) for name, one in zip(asked, done, strict=True)}
@@ -116,6 +116,6 @@ def _benchmarks(text: str) -> list[str]:
     return sorted({name for name in text.splitlines() if BENCHMARKS.fullmatch(name)})
 
 
-def _mounts(text: str) -> list[dict[str, str]]:
-    rows = [line.split() for line in text.splitlines() if line.startswith("/dev/")]
-    return [{"device": row[0], "where": row[1], "type": row[2], "options": row[3]} for row in rows]
+def _file_systems(text: str) -> list[str]:
+    """Of /proc/mounts the kinds that are on disks: their volumes' names and places are their owner's."""
+    return sorted({line.split()[2] for line in text.splitlines() if line.startswith("/dev/")})
