@@ -70,7 +70,7 @@ class Channel:
 
     def so_far(self) -> str:
         """What the command that runs now has printed; after it, what it printed."""
-        files = self.folder.glob(f"job.{self.jobs}.*.out")
+        files = filter(_is_plain, self.folder.glob(f"job.{self.jobs}.*.out"))
         try:
             return max(files, key=lambda file: int(file.suffixes[-2][1:])).read_text(errors="replace")
         except (OSError, ValueError):  # none is there yet, or none any more
@@ -78,7 +78,7 @@ class Channel:
 
     def _completed(self, n: int, k: int, step: Step) -> Completed:
         files = [self.folder / f"job.{n}.{k}.{end}" for end in ("out", "err", "status")]
-        if not all(file.exists() for file in files) or not files[-1].read_text().strip():
+        if not all(map(_is_plain, files)) or not files[-1].read_text().strip():
             raise RunFailed(
                 f"`{printable(shlex.join(argv_of(step)), 200)}` left no status: it was killed in the guest "
                 f"(raise memory_mib if memory ran out), or the disk of {self.folder} is full"
@@ -101,6 +101,11 @@ class Channel:
                     starved = f", plus {lost_s:.0f} s without a CPU" if lost_s >= 1 else ""
                     raise TimeoutError(f"`{what}` did not end within {timeout_s:.0f} s{starved}")
             time.sleep(POLL_S)
+
+
+def _is_plain(file: Path) -> bool:
+    """There, and neither a pipe nor a link: a guest under test may lead to /dev/zero, which never ends."""
+    return file.is_file() and not file.is_symlink()
 
 
 def _job_line(n: int, k: int, step: Step) -> str:
