@@ -2,6 +2,7 @@
 """The tables that `patches check --write-table` keeps in kernel-patches/README.md."""
 
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,3 +191,32 @@ def test_the_tables_are_those_of_the_counts_kept_beside_them():
         rows = counter_rows(study.name, counters_of(study, read_rows(path, Counted)))
         kept = [row(cells) for cells in rows]
         assert kept and sorted(kept) == sorted(one for one in table if one.startswith(f"| {study.name}: "))
+
+
+GOAL_FOLD = "counts-goal-fold.csv"
+
+
+def test_what_the_check_of_goal_fold_alone_shows_is_told():
+    counts = read_rows(paths.COUNTED / "goal-fold-alone-6.12" / GOAL_FOLD, Counted)
+    found = counters_of(load_whole_study("goal-fold"), counts)
+    said = " ".join((paths.KERNEL_PATCHES / "README.md").read_text().split())
+    rows = counter_rows("goal-fold", found)
+    assert {cells[-1] for cells in rows} == {"yes"} and f"all {len(rows)} expectations hold" in said
+    one = next(one for one in found if (one.variant, one.base_name) == ("scan0", "multi-goal-fold"))
+    told = f"{one.arm:.3f} with multi-goal and {one.base:.3f} with multi-goal-fold, interval"
+    assert f"{one.name} (scan0) {told} {one.low:.3f} to {one.high:.3f}" in said
+
+
+def test_how_many_groups_were_skipped_beside_other_work_is_told():
+    """The sum of both events, as the table has it."""
+    skipped: Counter[tuple[int, str]] = Counter()
+    events = ("trace:ext4_mb_busy_group", "trace:ext4_group_trylock_failed")
+    for one in read_rows(paths.COUNTED / "patches-check-6.12" / GOAL_FOLD, Counted):
+        if one.arm == "multi-goal" and one.source in events:
+            skipped[one.iteration, one.variant] += one.value
+    told = []
+    for boots in (range(1, 6), range(6, 9)):
+        counts = [count for (boot, _), count in skipped.items() if boot in boots]
+        told.append(f"{min(counts):,} to {max(counts):,}")
+    said = " ".join((paths.KERNEL_PATCHES / "README.md").read_text().split())
+    assert f"skipped {told[0]} groups in each of boots 1 to 5, and {told[1]} in boots 6 to 8" in said
