@@ -47,6 +47,37 @@ def judged(study: str) -> pd.DataFrame:
     return judge_counters(said, rows_of(run), load_study(study, asked)).dropna(subset=["inside"])
 
 
+def test_it_names_every_file_of_the_folder():
+    """Of a folder for each base or each run, what is in it."""
+    runs = [run.folder for run in curated_runs()]
+    inside = {path.name for folder in runs for path in folder.iterdir()} - {"raw"}
+    counted = {re.sub(r"^(patches-\w+)-[\d.]+$", r"\1-<base>", path.name) for path in paths.COUNTED.iterdir()}
+    beside = {path.name for path in paths.MEASURED.iterdir()} - {folder.name for folder in runs}
+    files = {path.name for path in paths.DATA.iterdir()} - {"README.md"}
+    for name in (
+        *files,
+        *(f"counted/{one}" for one in counted),
+        *(f"measured/{one}" for one in beside),
+        *inside,
+    ):
+        assert f"`{name}" in SAID, name
+    assert all(f"`{table}`" in SAID for table in list_tables())
+
+
+def test_it_says_how_far_the_boots_of_one_kernel_scatter():
+    """orphan-locked in the check and in its run: the least and the most waits of a boot."""
+
+    check = pd.read_csv(paths.COUNTED / "patches-check-6.12/counts-orphan-file.csv")
+    run = read_rows(observed(curated_run("orphan-file")).rows).rename(columns={"metric": "source"})
+    told = []
+    for rows, digits in ((check, 3), (run[run.threads == 8], 2)):
+        of = rows[rows.arm == "orphan-locked"].pivot(index="iteration", columns="source", values="value")
+        each = of["trace:ext4_orphan_lock_wait"] / of["calls:ext4_orphan_add"]
+        told.append(f"{each.min():.3f} to {each.max():.{digits}f} times")
+    assert f"waited {told[0]} per `ext4_orphan_add()` in the eight boots of the check on 6.12" in SAID
+    assert f"and {told[1]} in the five boots of its run" in SAID
+
+
 def of_tables(kind: str) -> Iterator[dict[str, Any]]:
     yield from (row for row in kept_scoreboard() if row["kind"] == kind)
 
