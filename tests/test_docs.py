@@ -135,6 +135,14 @@ def test_the_first_command_prints_what_the_readme_shows(lockscale: Lockscale):
     assert lockscale(*shlex.split(command)[1:]).out == shown
 
 
+def test_the_files_of_another_file_system_have_as_many_lines_as_it_says():
+    name = "docs/another-file-system.md"
+    rows = re.findall(r"(?m)^\| (\[.*?) \| (\d[\d and]*) \|", DOCUMENTS[name])
+    files = [[(paths.ROOT / name).parent / link for link in links(named)] for named, _ in rows]
+    told = [" and ".join(str(len(path.read_text().splitlines())) for path in row) for row in files]
+    assert len(rows) >= 5 and [lines for _, lines in rows] == told
+
+
 def test_contributing_shows_every_room_in_the_order_of_the_imports():
     (shown,) = [
         block for block in blocks((paths.ROOT / "CONTRIBUTING.md").read_text()) if block.kind == "text"
@@ -285,6 +293,12 @@ def test_a_count_is_that_of_the_checked_patches(seed: str, counter: str, expecte
         assert text == f"{value:.{digits}f}" and (value == 0 or float(text) > 0)
 
 
+def test_the_cover_of_updates_per_cpu_has_the_count_of_the_check():
+    arm, against = counted("handle-start: j_state_lock", "shared-counters > updates-per-cpu")
+    cover = (paths.KERNEL_PATCHES / "handle-start/updates-per-cpu/cover.md").read_text()
+    assert f"from {arm:.3f} to {against:.4f} per call of `ext4_orphan_add()`" in " ".join(cover.split())
+
+
 @pytest.mark.slow
 def test_what_the_profile_promises_and_whatif_says_of_s1():
     from lockscale.show.prediction import ask
@@ -293,6 +307,8 @@ def test_what_the_profile_promises_and_whatif_says_of_s1():
     why = README.partition("**Why.**")[2].partition("\n\n")[0]
     numbers = [float(text.replace(",", "")) for text in re.findall(r"\d+,000", why)]
     naive, fix, low, high = numbers
+    page = (paths.ROOT / "docs/own-profile.md").read_text()
+    assert sorted(re.findall(r"\d+,000", page)) == sorted(re.findall(r"\d+,000", why))
     assert naive == pytest.approx(said.naive_value, rel=0.02)
     assert (low, high) == (pytest.approx(said.low, rel=0.01), pytest.approx(said.high, rel=0.01))
     assert fix == pytest.approx(rate("inode-claim", "search-locked", 48, "published"), rel=0.001)
