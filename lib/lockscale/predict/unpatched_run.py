@@ -35,9 +35,9 @@ from lockscale.study.file import Study
 from lockscale.tools import ftrace_cost
 
 MODEL_SD = 0.1
-"""Assumed, of a rate's logarithm: no model of a few locks is closer. Boots repeat within 1%, and a fit that
-follows them as closely bends its parameters to what the model lacks. One that misses a rate by more frees
-what an operation takes beside others, then all times of the model."""
+"""Assumed, of a rate's logarithm: no model of a few locks is closer. Most boots repeat within 1%, and a
+fit that follows them as closely bends its parameters to what the model lacks. One that misses a rate by more
+frees what an operation takes beside others, then all times of the model."""
 NO_MODEL = "no model of the simulator has this arm"
 MOST_OCCUPIED = 0.999
 """Of the time that a cache line is on its way: what is counted as more is full as well."""
