@@ -16,6 +16,7 @@ from lockscale.measure.compare_arms import calls_per_operation
 from lockscale.measure.count_calls import observed
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_run, curated_runs, read_study_file
+from lockscale.predict.casebook import read_casebook
 from lockscale.predict.predicted_against_measured import judge_counters
 from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
@@ -62,6 +63,23 @@ def test_it_names_every_file_of_the_folder():
     ):
         assert f"`{name}" in SAID, name
     assert all(f"`{table}`" in SAID for table in list_tables())
+    assert f"has {len(read_casebook())} published patches" in SAID
+
+
+def test_it_says_what_xfstests_gave_on_both_kernels():
+    """The base of the one arm is that of the other: what they share was not run twice."""
+    rows = pd.read_csv(paths.COUNTED / "patches-xfstests-7.3/results.csv")
+    ours = rows[rows.kernel == "goal-fold/goals-per-cpu"].set_index("test")
+    base = rows[rows.kernel.str.endswith("/base") & rows.protocol.isin(ours.protocol)].set_index("test")
+    assert ours.status.to_dict() == base.status.to_dict() and "generic/748" not in ours.index
+    counts = ours.status.value_counts()
+    told = f"{counts['pass']} passed, {counts['notrun']} could not be run, and {counts['fail']} failed"
+    assert f"the file has {len(ours)} of the 672 tests" in SAID and told in SAID
+    cover = (paths.KERNEL_PATCHES / "goal-fold/goals-per-cpu/cover.md").read_text()
+    passed = f"{counts['pass']} pass, {counts['notrun']} are not run and {counts['fail']} fail"
+    assert passed in " ".join(cover.split())
+    theirs = rows[rows.kernel == "handle-start/updates-per-cpu"].test
+    assert f"it has {theirs.min()} to {theirs.max()}, without generic/748" in SAID
 
 
 def test_it_says_how_far_the_boots_of_one_kernel_scatter():
