@@ -66,6 +66,7 @@ def test_a_number_of_numpys_is_a_number() -> None:
     assert latin_hypercube(numpys, np.int64(8), np.uint32(1)) == latin_hypercube(ranges, 8, 1)
     with pytest.raises(BadInput, match="a switch belongs in a grid"):
         latin_hypercube({"hold_ns": (np.False_, np.True_)}, 8, 1)
+    assert grid({"hold_ns": np.array([0.0, 5.0])}) == grid({"hold_ns": [0.0, 5.0]})
 
 
 def test_two_designs_cross_with_the_second_fastest() -> None:
@@ -78,6 +79,8 @@ def test_two_designs_cross_with_the_second_fastest() -> None:
     ("values", "message"),
     [
         ({"hold_ns": []}, "no value for 'hold_ns'"),
+        ({"hold_ns": 5}, "has 5 for 'hold_ns': give a list"),
+        ({"search_locked": "true"}, "has 'true' for 'search_locked'"),
         ({f"p{k}": range(10) for k in range(12)}, "has 1000000000000 points: give 1 to 100000"),
     ],
 )

@@ -95,7 +95,7 @@ def test_an_interval_of_a_rate_ends_at_0() -> None:
 
 def test_numpys_numbers_are_as_good_as_pythons() -> None:
     given = {"hold_ns": np.float64(300), "access_ns": np.int64(200), "search_locked": np.bool_(True)}
-    small = {"seed": np.uint8(3), "operations": np.int32(500), "replications": np.int16(2)}
+    small = {"seed": np.uint8(3), "operations": np.int32(500), "replications": np.int16(2), "warm_up": np.int64(125)}
     run = simulate("inode_claim", np.int64(4), given, workers=np.int8(2), **small)  # type: ignore[arg-type]
     plain = {"hold_ns": 300.0, "access_ns": 200, "search_locked": True}
     assert run == simulate("inode_claim", 4, plain, seed=3, operations=500, replications=2)
@@ -159,6 +159,8 @@ def test_bad_parameters_are_named(given: dict[str, Any], message: str) -> None:
         ({"seed": np.float64(1)}, "seed is 1.0"),
         ({"threads": np.int64(0)}, "threads is 0"),
         ({"threads": np.bool_(True)}, "threads is True"),
+        ({"warm_up": -1}, "warm_up is -1: give a whole number from 0"),
+        ({"warm_up": 2.5}, "warm_up is 2.5"),
         ({"workers": -1}, "workers is -1: give a whole number from 1"),
         ({"workers": 0}, "workers is 0"),
         ({"workers": "x"}, "workers is 'x'"),

@@ -44,9 +44,10 @@ class Builder(LockKinds, SharedKinds):
         """
         whole_number("sockets", sockets, 1, MAX_CPUS)
         whole_number("cpus", cpus, 0, MAX_CPUS)
-        if cpus and not time_slice.mean_ps:
+        slice_ps = fixed_ps(time_slice)
+        if cpus and not slice_ps:
             raise BadInput("a machine whose CPUs are shared needs a time slice: give time_slice=ms(3)")
-        self._machine = CpuTopology(sockets, cpus, fixed_ps(time_slice), fixed_ps(switch))
+        self._machine = CpuTopology(sockets, cpus, slice_ps, fixed_ps(switch))
 
     def tracer(self, cost: Delay, functions: Collection[str]) -> None:
         """What a tracer adds before each step named so; say it before the paths are written."""

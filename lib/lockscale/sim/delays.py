@@ -70,7 +70,7 @@ def jitter(mean: Delay, half_width: Delay) -> Delay:
 
 def empirical(times: Sequence[Delay]) -> Delay:
     """One of the given times, drawn with equal chance (a measured sample)."""
-    if not times or any(t.kind != FIXED for t in times):
+    if not len(times) or any(not isinstance(t, Delay) or t.kind != FIXED for t in times):
         raise BadInput("an empirical delay needs one or more fixed times: write [us(3), us(5)]")
     sample = tuple(t.mean_ps for t in times)
     return Delay(round(sum(sample) / len(sample)), EMPIRICAL, sample=sample)

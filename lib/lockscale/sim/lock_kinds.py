@@ -213,13 +213,10 @@ class LockKinds(Parts):
         of the same or another socket was (not given: the nearer one's). Source: the MESI protocol;
         measured costs e.g. David, Guerraoui and Trigonakis, SOSP 2013.
         """
-        near = socket if socket.mean_ps else own
-        costs = {
-            "own_ps": fixed_ps(own),
-            "socket_ps": fixed_ps(near),
-            "remote_ps": fixed_ps(remote if remote.mean_ps else near),
-            "cpu": ANYWHERE,
-        }
+        own_ps = fixed_ps(own)
+        near_ps = fixed_ps(socket) or own_ps
+        costs = {"own_ps": own_ps, "socket_ps": near_ps, "remote_ps": fixed_ps(remote) or near_ps}
+        costs["cpu"] = ANYWHERE
         return self._make("line", Line, name, shards, costs)
 
     def _lock(

@@ -22,7 +22,7 @@ from lockscale.sim.primitives import (
     Variable,
     whole_number,
 )
-from lockscale.sim.steps import Label, Steps
+from lockscale.sim.steps import Label, Steps, check_delay
 
 
 class Path(Steps):
@@ -139,6 +139,7 @@ class Path(Steps):
     def find_slot(self, slots: Slots, scan: Delay, at: ShardChoice | None = None) -> None:
         """Look for the block's first free slot and remember it; ``scan`` is the time a slot takes."""
         self._of(Slots, slots)
+        check_delay(scan)
         if scan.kind != FIXED:
             raise BadInput(f"{self._where()}: the time to look at a slot varies: give a fixed time")
         self._add(f"find slot in {slots.name}", op.FIND_SLOT, slots, at, delay=scan, register=slots.register)

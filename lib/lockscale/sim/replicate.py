@@ -130,6 +130,9 @@ def replicate(
     whole_number("threads with those added by paths", threads, 1, MAX_THREADS)
     whole_number("operations", operations, 1, MAX_OPERATIONS)
     whole_number("seed", seed, 0, 2**63 - 1)
+    if warm_up is None:
+        warm_up = warm_up_operations(program.threads, operations)
+    whole_number("warm_up", warm_up, 0, MAX_OPERATIONS)
     # imported here because listing and checking models needs no compiler
     from lockscale.sim.engine.loops import run
 
@@ -139,8 +142,6 @@ def replicate(
         raise BadInput(
             f"start_ps has shape {start.shape}: give {threads} times of at least 0, one per thread"
         )
-    if warm_up is None:
-        warm_up = warm_up_operations(program.threads, operations)
     status, thread, step, window_ps = run(
         program.structure, world, seed, replication, start, warm_up, operations
     )

@@ -54,7 +54,8 @@ def simulate(
     same bits with any number of them. Raises BadInput for an unknown model or parameter and for
     numbers out of range.
     """
-    replications, threads, seed, operations = map(plain, (replications, threads, seed, operations))
+    numbers = (replications, threads, seed, operations, warm_up)
+    replications, threads, seed, operations, warm_up = map(plain, numbers)
     workers = cpus() if workers is None else plain(workers)
     whole_number("replications", replications, 1, MAX_REPLICATIONS)
     whole_number("threads", threads, 1, MAX_THREADS)

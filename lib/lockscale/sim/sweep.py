@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim.executors import Client, Dask, Threads
 from lockscale.sim.model import Model, plain
@@ -34,7 +36,9 @@ def grid(values: Mapping[str, Sequence[object]]) -> Design:
     Without names it is one empty set: the model's defaults.
     """
     for name, several in values.items():
-        if not several:
+        if np.ndim(several) != 1:
+            raise BadInput(f"the grid has {several!r} for '{name}': give a list of values")
+        if not len(several):
             raise BadInput(f"the grid has no value for '{name}': give one or more")
     _check_size(math.prod(len(several) for several in values.values()))
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
