@@ -58,3 +58,22 @@ def test_a_data_frame_is_a_table_too():
 def test_curves_of_which_one_has_no_name_have_two_names():
     frame = pd.DataFrame({"test": ["a"] * 4 + [None] * 4, "threads": [1, 2, 4, 8] * 2, "value": range(1, 9)})
     assert len({one.name for one in read_columns(frame)}) == 2
+
+
+@pytest.mark.parametrize("kind", ["object", "category", "str"])
+def test_texts_of_any_kind_in_a_data_frame_are_those_of_a_file(kind: str):
+    """An empty cell among them is an empty cell, and an arm that is a whole number is called so."""
+    texts = {"unit": "kops/s", "arm": [1, 1, 1, 2, 2, 2], "origin": ["simulated"] * 3 + [None] * 3}
+    texts["profiled"] = [False, False, False, False, False, None]
+    frame = pd.concat([FRAME, FRAME]).assign(**texts)
+    found = read_columns(frame.astype(dict.fromkeys(texts, kind)) if kind != "str" else frame)
+    assert [one.name for one in found] == ["1", "2"]
+    assert [one.origin for one in found] == ["simulated", "not stated"]
+    assert all(one.rates_per_s.tolist() == [100_000, 190_000, 350_000] for one in found)
+
+
+def test_two_curves_of_one_name_are_refused():
+    """Fitted together, one would take the other's place."""
+    two = [FRAME.assign(arm="a b", test="c"), FRAME.assign(arm="a", test="b c")]
+    with pytest.raises(BadInput, match="has two curves called 'a b c': give them different names in arm"):
+        fit(pd.concat([*two, FRAME.assign(arm="d", test="e")]), "amdahl", share=["sigma"])

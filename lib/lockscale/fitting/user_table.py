@@ -9,6 +9,7 @@ import datetime
 import io
 import operator
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import SupportsIndex
@@ -117,6 +118,8 @@ def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
     if (twice := plain.columns.duplicated()).any():
         name = plain.columns[twice][0]
         raise BadInput(f"the data frame has column {name!r} twice: give each column a different name")
+    for name in {*APART, "profiled"} & {*plain}:  # an empty cell is as in a file, categories are as text
+        plain[name] = plain[name].astype(object).where(plain[name].notna(), "")
     for name in NUMBERS:
         if name in plain and not (plain[name].dtype.kind in "iuf" or plain[name].dtype == "string"):
             plain[name] = plain[name].astype(object)
@@ -290,14 +293,16 @@ def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
         found.append(
             Column(
                 table=where,
-                name=" ".join(str(first[key]) for key in named) or "value",
+                name=" ".join(filter(None, (str(first[key]) for key in named))) or "value",
                 threads=rows.threads.to_numpy(float),
                 rates_per_s=rows.value.to_numpy(float),
                 runs=rows.runs.to_numpy(float) if "runs" in rows else None,
                 unit=str(first["unit"]) if "unit" in rows else "",
-                origin=str(first["origin"]) if "origin" in rows else "not stated",
+                origin=str(first.get("origin", "")).strip() or "not stated",
             )
         )
+    if twice := [name for name, times in Counter(one.name for one in found).items() if times > 1]:
+        raise BadInput(f"{where} has two curves called {_said(twice[0])}: give them different names in arm")
     return found
 
 
@@ -347,10 +352,10 @@ def read_column(table: Table, column: str | None = None, n_min: int = 1, n_max: 
 
 def thread_range(n_min: int, n_max: int | None) -> tuple[int, int | None]:
     """Both as Python's whole numbers; BadInput for what is none."""
-    return _whole("n_min", n_min), None if n_max is None else _whole("n_max", n_max)
+    return whole_threads("n_min", n_min), None if n_max is None else whole_threads("n_max", n_max)
 
 
-def _whole(name: str, n: object) -> int:
+def whole_threads(name: str, n: object) -> int:
     """A number of threads, also one of numpy's."""
     if isinstance(n, bool) or not isinstance(n, SupportsIndex) or operator.index(n) < 1:
         raise BadInput(f"{name} is {n!r}: give a whole number of threads")
