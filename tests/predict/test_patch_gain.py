@@ -9,6 +9,7 @@ simulated as well. Nothing of the predictor is in the simulator.
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from known_locks import learned, profile, timed, waiting
 from two_locks import two_locks
@@ -277,11 +278,22 @@ def test_a_median_and_a_chance_are_of_one_distribution() -> None:
         ({"seconds": float("nan")}, "--seconds is not a duration"),
         ({"rates_per_s": {1: 5.0, 4: 9.0}, "threads": 64}, "--threads 64 has no rate"),
         ({"rates_per_s": {1: 5.0}}, "one thread alone never waits"),
+        ({"rates_per_s": {1: 35e3, 64: float("nan")}}, "values row 2 is nan"),
+        ({"rates_per_s": {1: 0, 64: 140e3}}, "values row 1 is 0"),
+        ({"rates_per_s": {"one": 5.0, 64: 140e3}}, "row 1 is 'one'"),
+        ({"threads": 0, "wait_share": 0.5}, "--threads is 0: give a whole number"),
+        ({"threads": 2.5, "wait_share": 0.5}, "--threads is 2.5"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(given: dict[str, object], says: str) -> None:
     with pytest.raises(BadInput, match=says):
         UnpatchedData(**given)  # type: ignore[arg-type]
+
+
+def test_rates_of_a_series_are_those_of_a_dictionary() -> None:
+    typed = {1: 35e3, 64: 140e3}
+    of_series = UnpatchedData(pd.Series(typed), threads=np.int64(64))  # type: ignore[arg-type]
+    assert of_series == UnpatchedData(typed, threads=64)
 
 
 def test_no_more_is_waited_than_there_are_threads_and_seconds() -> None:

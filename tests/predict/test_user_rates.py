@@ -4,7 +4,8 @@
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.predict.user_rates import rates_of
+from lockscale.predict.observed import RATE_SD, of_rates
+from lockscale.predict.user_rates import rate_curve, rates_of, read_rates
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,13 @@ def test_each_form(text, rates):
 def test_what_is_no_rate_is_named(text, said):
     with pytest.raises(BadInput, match=said):
         rates_of(text)
+
+
+def test_a_row_counts_as_often_as_its_runs_with_a_model_and_without(tmp_path):
+    file = tmp_path / "rates.csv"
+    file.write_text("threads,value,runs\n1,100,1\n8,400,10\n1,200,9\n")
+    means, _ = read_rates(str(file))
+    assert means == pytest.approx({1: 100**0.1 * 200**0.9, 8: 400})
+    observed = of_rates(rate_curve(str(file)), lambda threads: 0.0)
+    assert [one.value for one in observed] == pytest.approx([*means.values()])
+    assert [one.sd for one in observed] == pytest.approx([RATE_SD / 10**0.5] * 2)

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from base_only import copy_of_data, put_base
 
+from lockscale.errors import BadInput
 from lockscale.predict.answer import Answer, Predicted
+from lockscale.predict.residual_bottleneck import between
+from lockscale.predict.unpatched_columns import UnpatchedCurve
 from lockscale.show.prediction import ask
 from lockscale.sim import Result, simulate
 
@@ -137,6 +140,13 @@ def test_with_the_queue_left_the_base_stays_the_low_end():
     wide, closed = ask("group-trylock"), ask("group-trylock", {"left_share": 0.2})
     for before, after in zip(wide.predictions, closed.predictions, strict=True):
         assert after.low == pytest.approx(before.low, rel=0.01) and after.high <= before.high * 1.02
+
+
+def test_a_curve_that_says_too_little_is_refused():
+    with pytest.raises(BadInput, match="no rate of one thread"):
+        between(UnpatchedCurve([2, 4, 8], [100.0, 190.0, 300.0]))
+    with pytest.raises(BadInput, match="a curve of 2 thread counts does not show its scatter"):
+        between(UnpatchedCurve([1, 2], [100.0, 190.0]))
 
 
 def test_nothing_that_waits_leaves_every_container_as_one_alone():

@@ -8,8 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from lockscale.errors import BadInput
+from lockscale.fitting.user_table import whole_threads
 from lockscale.predict.one_lock import OneLock, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.published_gains import most_gain, share_of_busy
+from lockscale.queueing.points import points
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_match import Match
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, SLEEP, LockProfile
@@ -46,6 +48,12 @@ class UnpatchedData:
     distinct: bool = False
 
     def __post_init__(self) -> None:
+        rates = dict(self.rates_per_s.items())  # of a series, too
+        if rates:
+            points([*rates], [*rates.values()])  # refuses what is no rate
+        object.__setattr__(self, "rates_per_s", {int(n): float(rate) for n, rate in rates.items()})
+        if self.threads is not None:
+            object.__setattr__(self, "threads", whole_threads("--threads", self.threads))
         if self.wait_share is not None and not 0 <= self.wait_share <= 1:
             raise BadInput("--share is not between 0 and 100 percent: give the share of time spent waiting")
         if self.seconds is not None and not 0 < self.seconds < 1e9:

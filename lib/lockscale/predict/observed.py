@@ -18,6 +18,7 @@ from scipy.special import ndtri, stdtrit
 
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
+from lockscale.queueing.points import Points
 from lockscale.sim import Result
 from lockscale.tables.function_costs import Cost
 from lockscale.tools.parsed_rows import NS, ParsedRow
@@ -114,19 +115,17 @@ def _lock(of: Mapping[tuple[str, str], float]) -> LockUse:
 
 
 def of_rates(column: Column, simulated_sd: Callable[[int], float]) -> list[Observation]:
-    """One for each number of threads, the mean of its repeats; simulated_sd: of a simulated rate there."""
-    found = []
-    for n in sorted(set(column.threads.tolist())):
-        logs = np.log(column.rates_per_s[column.threads == n])
-        sd = _repeats_sd(column) / np.sqrt(len(logs))
+    """One for each number of threads, the mean of its repeats, each as often as its `runs` say.
+
+    simulated_sd: of a simulated rate there.
+    """
+    table, found = column.points(), []
+    run_sd = _run_sd(table)
+    for n, rate, runs in zip(table.threads, table.rate_per_s, table.weight, strict=True):
         threads = int(n)
+        sd = float(np.hypot(run_sd / np.sqrt(runs), simulated_sd(threads)))
         found.append(
-            Observation(
-                f"rate of {threads} threads",
-                float(np.exp(logs.mean())),
-                float(np.hypot(sd, simulated_sd(threads))),
-                partial(_rate, threads=threads),
-            )
+            Observation(f"rate of {threads} threads", float(rate), sd, partial(_rate, threads=threads))
         )
     return found
 
@@ -139,14 +138,12 @@ def _calls(results: Results, threads: int, function: str) -> float:
     return results[threads].calls_per_op.get(function, 0.0)
 
 
-def _repeats_sd(column: Column) -> float:
+def _run_sd(table: Points) -> float:
     """Pooled over thread counts with repeats; larger where few degrees of freedom know it ill (Student)."""
-    groups = [np.log(column.rates_per_s[column.threads == n]) for n in set(column.threads.tolist())]
-    freedom = sum(len(one) - 1 for one in groups)
+    freedom = table.repeat_dof
     if freedom < 2:
         return RATE_SD
-    pooled = np.sqrt(sum(((one - one.mean()) ** 2).sum() for one in groups) / freedom)
-    return float(pooled * stdtrit(freedom, 0.975) / ndtri(0.975))
+    return float(np.sqrt(table.repeat_ss / freedom) * stdtrit(freedom, 0.975) / ndtri(0.975))
 
 
 def of_functions(

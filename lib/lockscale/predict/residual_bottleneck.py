@@ -98,7 +98,9 @@ def behind(unpatched: UnpatchedCurve, given: Mapping[str, float]) -> Band:
 
 
 def alone(unpatched: UnpatchedCurve) -> float:
-    """The rate of one thread."""
+    """The rate of one thread. Raises BadInput where it was not measured."""
+    if 1 not in unpatched.threads:
+        raise BadInput("the unpatched curve has no rate of one thread, to which it is compared: add it")
     return unpatched.values[unpatched.threads.index(1)]
 
 

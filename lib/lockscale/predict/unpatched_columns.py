@@ -81,8 +81,11 @@ def scatter(values: list[float]) -> float:
     """Relative standard deviation of one value of a curve, from the curve alone.
 
     Each point against the line between its neighbours, on logarithms; the median, so that a knee or a
-    jump counts little (T. Gasser, L. Sroka and C. Jennen-Steinmetz, Biometrika 73(3), 1986).
+    jump counts little (T. Gasser, L. Sroka and C. Jennen-Steinmetz, Biometrika 73(3), 1986). Raises
+    BadInput where no point has two neighbours.
     """
+    if len(values) < 3:
+        raise BadInput(f"a curve of {len(values)} thread counts does not show its scatter: add more of them")
     logs = np.log(values)
     off = (logs[1:-1] - (logs[:-2] + logs[2:]) / 2) / np.sqrt(1.5)
     return float(1.4826 * np.median(np.abs(off)))
