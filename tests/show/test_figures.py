@@ -14,7 +14,13 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.show.figures import fit_figure, published_figure, scoreboard_figure, template
+from lockscale.show.figures import (
+    casebook_figure,
+    fit_figure,
+    published_figure,
+    scoreboard_figure,
+    template,
+)
 from lockscale.show.figures import study as figures
 from lockscale.show.figures.formats import alt_text, one_browser, page, save, svg
 from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
@@ -310,3 +316,12 @@ def test_chromium_fetches_nothing_to_draw_a_figure(monkeypatch: pytest.MonkeyPat
 
 def test_a_number_in_the_words_of_a_figure_has_no_exponent() -> None:
     assert "a: 1,000 at 1, 813 at 2." in alt_text(go.Figure(go.Scatter(x=[1, 2], y=[999.6, 812.6], name="a")))
+
+
+def test_a_casebook_of_nothing_but_large_gains_is_drawn():
+    """Beside smaller ones they would be left out."""
+    case = {"id": "a", "label": "", "kind": "split", "threads": 8, "low": 1.0, "value": 2.0, "high": 90.0}
+    score = {"cases": [case | {"published": 50.0, "held": True}], "held_pct": 100.0, "median_width": 90.0}
+    drawn = casebook_figure(score)
+    assert [list(one.x) for one in drawn.data if one.mode == "markers"] == [[50.0]]
+    assert "not shown" not in drawn.layout.meta["says"]

@@ -28,6 +28,12 @@ def test_parts_that_overlap_are_drawn_within_their_whole():
     assert list(drawn.text) == ["4.0 threads", "3.0 threads", "5.0 threads"]
 
 
+def test_parts_that_take_no_time_are_drawn_without_width():
+    """A function that was called for less than a microsecond in all."""
+    rows = [Waiting("a", "", 4.0, 1.0, ""), Waiting("b", "a", 4.0, 1.0, "x"), Waiting("c", "b", 0.0, 0.0, "")]
+    assert list(waits_icicle(rows, "made up").data[0].values) == [4.0, 4.0, 0.0]
+
+
 def test_the_table_has_the_same_rows():
     waits = ask("inode-claim").waits
     assert list(waits_table(waits).columns) == ["place", "within", "threads", "us_per_op", "waits_for"]

@@ -3,12 +3,13 @@
 
 import csv
 
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 from lockscale import paths
 from lockscale.show.figures.formats import alt_text
-from lockscale.show.figures.tables import MOST_FUNCTIONS, published_figure
+from lockscale.show.figures.tables import MOST_FUNCTIONS, published_figure, table_figure
 from lockscale.show.figures.template import (
     BELOW_PX,
     COLOURS,
@@ -21,6 +22,7 @@ from lockscale.show.figures.template import (
     log_ticks,
     room_for_legend,
 )
+from lockscale.study.tables import StudyTable
 from lockscale.tables import list_tables
 
 COLUMN_MM = 85  # of a two-column page
@@ -67,6 +69,14 @@ def test_two_arms_at_one_number_of_threads_are_bars_from_0_with_their_ratio(tabl
 def test_the_ratio_of_s1_is_that_of_the_means_of_three_runs():
     """(810669 + 812805 + 813965) / (79033 + 81463 + 79875) = 10.14."""
     assert "create rate: 10.1 times" in published_figure("s1_rates").layout.meta["says"]
+
+
+def test_a_file_at_one_number_of_threads_is_bars_that_name_no_statistic():
+    rows = {"arm": ["base", "patched"], "threads": 8, "metric": "rate", "statistic": "", "unit": "ops/s"}
+    frame = pd.DataFrame({**rows, "value": [100.0, 200.0], "origin": "simulated"})
+    drawn = table_figure(StudyTable("rates.csv", frame, paths.ROOT / "rates.csv"))
+    assert drawn.layout.meta["says"] == "simulated (rates.csv); rate: 2 times"
+    assert [one.name for one in drawn.data] == ["rate"]
 
 
 def test_letters_are_six_points_high_in_a_column():

@@ -95,8 +95,9 @@ def test_an_interval_of_a_rate_ends_at_0() -> None:
 
 def test_numpys_numbers_are_as_good_as_pythons() -> None:
     given = {"hold_ns": np.float64(300), "access_ns": np.int64(200), "search_locked": np.bool_(True)}
-    small = {"seed": np.uint8(3), "operations": np.int32(500), "replications": np.int16(2), "warm_up": np.int64(125)}
-    run = simulate("inode_claim", np.int64(4), given, workers=np.int8(2), **small)  # type: ignore[arg-type]
+    small = {"seed": np.uint8(3), "operations": np.int32(500), "replications": np.int16(2)}
+    small |= {"warm_up": np.int64(125), "workers": np.int8(2)}
+    run = simulate("inode_claim", np.int64(4), given, **small)  # type: ignore[arg-type]
     plain = {"hold_ns": 300.0, "access_ns": 200, "search_locked": True}
     assert run == simulate("inode_claim", 4, plain, seed=3, operations=500, replications=2)
     assert json.loads(json.dumps(run.parameters)) == run.parameters and type(run.threads) is int

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Published points in the simulator's unit, and predictions beside what was published of them."""
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,12 +9,20 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.predict.predicted_against_measured import NO, YES, judge_guests, judge_published
+from lockscale.show.figures.formats import alt_text
 from lockscale.show.figures.study import counted_against_unpatched, table_beside_simulated
-from lockscale.show.simulated import errors, simulate_points, table_points, unfitted_check
+from lockscale.show.simulated import (
+    errors,
+    simulate_points,
+    simulated_points,
+    table_points,
+    unfitted_check,
+)
 from lockscale.sim import load_model
 from lockscale.study.file import Study, list_studies, load_study
-from lockscale.study.tables import published_table
+from lockscale.study.tables import StudyTable, published_table
 from lockscale.tables import describe
+from small_study import ARMS, study_of
 
 
 def simulated(*points: tuple[str, int, float]) -> pd.DataFrame:
@@ -96,8 +105,27 @@ def test_each_of_two_loads_of_a_study_stands_beside_its_own_model():
 
 
 def test_without_a_point_in_common_there_is_no_scale():
-    with pytest.raises(BadInput, match="no thread count is both published and simulated"):
+    with pytest.raises(BadInput, match=r"no thread count of orphan-off, .* both published and simulated"):
         published_points(load_study("orphan-file"), simulated(("orphan-off", 3, 1.0)))
+
+
+def test_a_table_of_costs_has_no_points():
+    with pytest.raises(BadInput, match="tables: s1_function_cost has no rates: name one"):
+        table_points(load_study("inode-claim"), simulated(), published_table("s1_function_cost"))
+
+
+def test_a_study_of_a_lock_that_no_model_has_shows_its_table_alone(tmp_path: Path):
+    study = study_of(arms=[{**arm, "simulated": False} for arm in ARMS])
+    points = simulated_points(study)
+    assert points.empty and {"arm", "threads", "value", "runs"} <= set(points)
+    rates = {"arm": study.sides, "threads": 8, "metric": "rate", "statistic": "", "unit": "ops/s"}
+    frame = pd.DataFrame({**rates, "value": [100.0, 200.0], "origin": "hardware"})
+    table = StudyTable("rates.csv", frame, tmp_path / "rates.csv")
+    in_table = table_points(study, points, table)
+    drawn = table_beside_simulated(study, points, in_table, table)
+    assert drawn.layout.meta["title"] == "s: measured on hardware" and "calibrated" not in alt_text(drawn)
+    assert [list(one.y) for one in drawn.data] == [[100.0], [200.0]]
+    assert errors(points, in_table).empty
 
 
 def test_extremes_and_removals_are_no_points():

@@ -157,10 +157,11 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
     """The study's simulated curves beside its table; of a measured one its counts and rates too."""
     study = story.study
     points, table = simulated_points(study), story.tables[0]
-    in_table = table_points(study, points, table)
-    drawn = table_beside_simulated(study, points, in_table, table)
-    beside = in_table.drop(columns="note").assign(metric=points.metric.iloc[0], unit=points.unit.iloc[0])
-    yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, beside]))
+    if len(points):  # none of a study of a lock that no model has
+        in_table = table_points(study, points, table)
+        drawn = table_beside_simulated(study, points, in_table, table)
+        beside = in_table.drop(columns="note").assign(metric=points.metric.iloc[0], unit=points.unit.iloc[0])
+        yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, beside]))
     gains = pd.DataFrame([asdict(row) for row in gain_rows() if row.study == study.name])
     if len(gains) and gains.virtual.notna().any():
         kinds = ["published", "simulated", "virtual", "predicted"]

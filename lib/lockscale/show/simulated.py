@@ -116,8 +116,11 @@ def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
     )
 
 
+POINTS = ["arm", "threads", "metric", "unit", "value", "low", "high", "runs", "attempts_per_op", "origin"]
+
+
 def simulated_points(study: Study) -> pd.DataFrame:
-    """Every simulated arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op.
+    """Every simulated arm at every `simulated_threads`, with the columns POINTS; no row where there is none.
 
     `runs`: the rate of each run, with a blank between them.
     """
@@ -142,7 +145,8 @@ def simulated_points(study: Study) -> pd.DataFrame:
                 }
             )
             shown.update(done, f"{arm.name}, {threads} threads")
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows, columns=POINTS)
+    return found.astype({"arm": str, "threads": int, "value": float, "runs": str})
 
 
 def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.DataFrame:
@@ -152,6 +156,8 @@ def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.Da
     one that makes the floor, or else the patched arm, at its fewest threads equal the simulated one.
     """
     frame = table.frame
+    if "metric" not in frame:
+        raise BadInput(f"{study.name}.yaml: tables: {table.name} has no rates: name one that has them first")
     rows: pd.DataFrame = frame[(frame.metric == frame.metric.iloc[0]) & ~frame.statistic.isin(EXTREMES)]
     rows = rows[["arm", "threads", "metric", "statistic", "value", "origin"]].reset_index(drop=True)
     note = ""
@@ -169,9 +175,13 @@ def _reference(study: Study, rows: pd.DataFrame, points: pd.DataFrame) -> Any:
     """The point, published and simulated, at which the two scales meet."""
     floors = [arm.name for arm in study.arms if arm.role == "bound"]
     both = rows.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
-    here = both[both.arm == (floors or [study.patched.name])[0]]
+    arm = (floors or [study.patched.name])[0]
+    here = both[both.arm == arm]
     if here.empty:
-        raise BadInput("no thread count is both published and simulated: add one to simulated_threads")
+        raise BadInput(
+            f"no thread count of {arm}, by which times are scaled, is both published and simulated: "
+            "add one to simulated_threads, or name a table of rates first"
+        )
     return next(here.itertuples())
 
 

@@ -25,13 +25,14 @@ _ROOM = 1.15  # beyond the smallest and the largest number
 def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     """Both axes logarithmic; on the diagonal a prediction is exact, a bar that crosses it holds."""
     rows = casebook_numbers(score)
-    shown = rows[rows.published <= MOST_SHOWN]
+    within = (rows.published <= MOST_SHOWN) | (rows.published.min() > MOST_SHOWN)
+    shown = rows[within]
     says = (
         "published gains; predicted from unpatched sides and cases of other families: "
         f"{score['held_pct']:.0f}% of intervals hold (each case counts once), "
         f"median width {score['median_width']:.1f}"
     )
-    beyond = rows[rows.published > MOST_SHOWN]
+    beyond = rows[~within]
     if len(beyond):
         says += f"; {len(beyond)} gains above {MOST_SHOWN} are not shown, {beyond.held.sum()} of them held"
     drawn = figure(

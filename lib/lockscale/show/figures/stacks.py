@@ -130,7 +130,7 @@ def _widths(waits: Sequence[Waiting]) -> list[float]:
         filled[one.within] = filled.get(one.within, 0.0) + one.threads
     width: dict[str, float] = {}
     for one in waits:  # a whole stands before its parts
-        room = width[one.within] / filled[one.within] if one.within else 1.0
+        room = width[one.within] / (filled[one.within] or 1.0) if one.within else 1.0
         width[one.place] = one.threads * min(room, 1.0)
     return list(width.values())
 

@@ -56,9 +56,12 @@ def table_beside_simulated(
     dots = (
         f"; dots: single runs, where they differ by more than {APART:g} times" if points.apart.any() else ""
     )
-    says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}{dots}{marked}"
-    beside = f" and {_whence(table)}" if len(shown) else ""
-    drawn = figure(f"{study.name}: simulated{beside}", says, TASKS, study.metric)
+    lines, drawn_of = "no arm is simulated", [_whence(table)] if len(shown) else []
+    if len(points):
+        lines = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}{dots}"
+        drawn_of = ["simulated", *drawn_of]
+    title = f"{study.name}: {' and '.join(drawn_of) or 'no arm is simulated'}"
+    drawn = figure(title, f"{lines}{marked}", TASKS, study.metric)
     arms = [*study.arm_names, *(in_table.arm if table.path else ())]
     for k, arm in enumerate(dict.fromkeys(arms)):
         curve, marks = points[points.arm == arm], in_table[in_table.arm == arm]

@@ -90,7 +90,7 @@ def _repeats(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
 
 
 def _metric(metric: object, statistic: object) -> str:
-    return _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
+    return _words(str(metric)) + ("" if statistic in ("single", "") else f", {_words(str(statistic))}")
 
 
 def _gain(name: str, here: pd.DataFrame) -> str:
