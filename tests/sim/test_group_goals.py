@@ -10,7 +10,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.paths import ROOT
-from lockscale.sim import simulate
+from lockscale.sim import load_model, simulate
 from lockscale.sim.models.group_goals import (
     NR_BG_LOCKS,
     Goals,
@@ -163,6 +163,13 @@ def test_a_search_waits_when_all_groups_stay_busy() -> None:
     assert lock.handovers > 0.5 * 2 * found.operations
     assert lock.failed_tries <= 4 * lock.requests
     assert lock.busy * NR_BG_LOCKS == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("given", [{"block_groups": 1}, {"block_groups": 10**9}, {"writers_a_cpu": 0}])
+def test_numbers_of_groups_and_writers_that_cannot_be_are_refused(given: dict[str, int]) -> None:
+    """Not taken for others, and not before there is a list of a thousand million groups."""
+    with pytest.raises(BadInput, match=f"{next(iter(given))} is .*: give a whole number from [12] to 4096"):
+        load_model("group_goals").program(given, 8)
 
 
 def test_two_arms_at_once_are_refused() -> None:

@@ -131,6 +131,8 @@ def test_an_interrupt_keeps_what_is_finished_and_cancels_the_rest(monkeypatch: p
         ({"threads": [2, 10**6]}, "threads is 1000000"),
         ({"threads": [2, True]}, "threads is True"),
         ({"threads": [2.0]}, "threads is 2.0"),
+        ({"threads": 48}, "takes lists of threads and of parameter sets"),
+        ({"design": {"hold_ns": 1}}, "takes lists of threads and of parameter sets"),
         ({"threads": range(1, 1001), "design": grid({"hold_ns": range(101)})}, "more than 100000 points"),
     ],
 )

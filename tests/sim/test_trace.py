@@ -236,3 +236,5 @@ def test_an_unknown_model_or_parameter_is_refused() -> None:
         trace("inode_clam", 2)
     with pytest.raises(BadInput, match="no parameter"):
         trace("inode_claim", 2, {"hold": 1})
+    with pytest.raises(BadInput, match=r"threads is 2\.5: give a whole number"):
+        trace("inode_claim", 2.5)  # type: ignore[arg-type]

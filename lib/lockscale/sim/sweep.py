@@ -147,6 +147,8 @@ def sweep(
 
 def plan(model: AnyModel, threads: Sequence[int], design: Iterable[Mapping[str, object]]) -> dict[str, Task]:
     """A sweep's points: key -> (all parameters, threads), in order. Raises BadInput for bad ones."""
+    if np.ndim(threads) != 1 or isinstance(design, Mapping):
+        raise BadInput("a sweep takes lists of threads and of parameter sets: write [1, 48] and [{}]")
     known = load_model(model)
     tasks: dict[str, Task] = {}
     threads = [plain(n) for n in threads]

@@ -36,7 +36,14 @@ from lockscale.sim.model import Value, plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.primitives import whole_number
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import MAX_OPERATIONS, OPERATIONS, Counts, replicate, warm_up_operations
+from lockscale.sim.replicate import (
+    MAX_OPERATIONS,
+    MAX_THREADS,
+    OPERATIONS,
+    Counts,
+    replicate,
+    warm_up_operations,
+)
 
 
 class EventRun(NamedTuple):
@@ -199,6 +206,7 @@ def trace(
     recorded.
     """
     threads, seed, operations = map(plain, (threads, seed, operations))
+    whole_number("threads", threads, 1, MAX_THREADS)
     from_ps, to_ps = window_ps(from_us, for_us)
     known = load_model(model)
     values = known.bind(parameters or {})

@@ -10,7 +10,8 @@ from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, ns, us
 from lockscale.sim.model import Note, model
 from lockscale.sim.path import Path
-from lockscale.sim.primitives import Line, Lock, ShardChoice, Variable
+from lockscale.sim.primitives import Line, Lock, ShardChoice, Variable, whole_number
+from lockscale.sim.steps import MAX_SHARDS
 
 FLEX, INODES = 16, 8192  # mke2fs: groups of a flex group, inodes of a group of 128 MiB
 NR_BG_LOCKS = 128  # include/linux/blockgroup_lock.h, 32 CPUs or more
@@ -156,8 +157,8 @@ def group_goals(
         raise BadInput("group_goals is given two arms: turn on only one switch")
     if (fold or apart or cpu_goals) and not multi_goal:
         raise BadInput("fold, apart and cpu_goals of group_goals change multi_goal: turn that switch on too")
-    groups, cpus = max(2, block_groups), m.threads
-    writers = cpus * max(1, writers_a_cpu)
+    groups, cpus = whole_number("block_groups", block_groups, 2, MAX_SHARDS), m.threads
+    writers = whole_number("threads times writers_a_cpu", cpus * writers_a_cpu, 1, MAX_SHARDS)
     numbers = file_numbers(writers, groups, arbitrary, flex_groups, draw_number)
     if writers > cpus:  # which of them share a CPU is up to the scheduler
         random.Random(draw_number).shuffle(numbers)

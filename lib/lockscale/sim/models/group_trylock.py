@@ -51,14 +51,13 @@ def group_trylock(
     Not modelled: full groups, s_lock_busy, NUMA, the lists' updates. A file's last group stands for all of
     its. The goal is written once the group is unlocked, where ext4_mb_use_best_found() still holds its lock.
     """
-    groups = max(1, block_groups)
-    group = m.queued_lock("group lock", hold=ns(hold_ns), shards=groups)
-    buddy = m.cache_line("bitmap and buddy", own=OWN, socket=ns(moved_ns), shards=groups)
+    group = m.queued_lock("group lock", hold=ns(hold_ns), shards=block_groups)
+    buddy = m.cache_line("bitmap and buddy", own=OWN, socket=ns(moved_ns), shards=block_groups)
     md = m.queued_lock("s_md_lock", hold=SECTION, handover=ns(pass_ns))
     lists = m.cache_line("lists of groups, locked", own=OWN, socket=ns(search_ns))
     journal = m.queued_lock("journal", hold=SECTION, handover=ns(serial_ns))
     start, stop = (m.queued_lock(name, hold=exponential(ns(handle_ns))) for name in HANDLE_LOCKS)
-    last, goal = m.variable("s_mb_last_group"), m.place("goal", shards=groups)
+    last, goal = m.variable("s_mb_last_group"), m.place("goal", shards=block_groups)
     p = m.path("fallocate")
     p.spend(exponential(us(elsewhere_us)), "the rest of ext4_fallocate")
     for lock in [start, journal] if per_inode_goal else [start, journal, md]:
