@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -174,6 +175,16 @@ def test_a_parameter_of_which_the_data_say_nothing_is_as_wide_as_its_bounds():
 def test_a_column_that_depends_on_what_is_not_free_is_refused():
     with pytest.raises(BadInput, match="give its range"):
         SimulatedModel(toy, {"think_us": (1, 2)}, arms=[SimulatedColumn({}, ("long_us",))])
+
+
+def test_columns_go_by_the_names_of_the_arms_in_whichever_order():
+    one = Column("toy", "base", np.array([1.0, 2.0]), np.array([3.0, 4.0]), None, "ops/s", "simulated")
+    made = [replace(one, name=name) for name in ("base", "patched", "of nobody")]
+    turned = {name: TOY.arms[name] for name in ("patched", "base")}
+    of = replace(TOY, arms=turned, made=lambda: made)
+    assert [one.name for one in of.columns()] == ["patched", "base"]
+    with pytest.raises(BadInput, match="toy has no column 'bsae': did you mean base"):
+        replace(of, arms={"bsae": SimulatedColumn(), **turned}).columns()
 
 
 def test_a_target_is_met_by_no_calibrated_fit_and_needs_both_errors():

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.fitting.column import Column, published_columns
 from lockscale.progress import Progress, progress
 from lockscale.queueing.model import Box, FloatArray, LawParameter
@@ -211,7 +211,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Simulated:
-    """`arms` by column of the table, in its order; all fitted parameters are shared by all columns.
+    """`arms` by column of the table; all fitted parameters are shared by all columns.
 
     made: the columns, where they are no curves of the table. checked: rows of what nothing is fitted to, from
     the rows of the fit. source: of what the fit depends on besides this package, a file of the user's own.
@@ -229,9 +229,15 @@ class Simulated:
     source: str = ""
 
     def columns(self) -> list[Column]:
-        """The published curves that the arms explain, or those of `made`; what is given is in the arms."""
+        """Of each arm its published curve, or that of `made`; what is given is in the arms.
+
+        Raises BadInput for an arm of which there is no column.
+        """
         found = published_columns(self.table) if self.made is None else self.made()
-        return [replace(one, given=None) for one in found if one.name in self.arms]
+        known = {one.name: replace(one, given=None) for one in found}
+        if missing := [name for name in self.arms if name not in known]:
+            raise BadInput(f"{self.table} has no column {missing[0]!r}{near(missing[0], known)}")
+        return [known[name] for name in self.arms]
 
     def simulated_model(self) -> SimulatedModel:
         return SimulatedModel(
