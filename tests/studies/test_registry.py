@@ -17,8 +17,10 @@ from lockscale.show.explore.setting import scene, scenes
 from lockscale.show.prediction import ask
 from lockscale.sim import load_model
 from lockscale.studies import registry
+from lockscale.studies.hooks import switches_of
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import list_studies, load_study
+from small_study import study_of
 
 EXAMPLE = paths.ROOT / "docs/own-study"
 CODE = dict(
@@ -256,3 +258,8 @@ def test_a_study_that_has_no_whatif_is_told_from_one_that_there_is_not(own: Path
         ask("look-again")
     with pytest.raises(BadInput, match="whatif knows no study 'look-agian'"):
         ask("look-agian")
+
+
+def test_a_time_of_zero_is_a_number_of_the_arm():
+    arm = {"name": "cheap", "role": "variant", "model_parameters": {"access_ns": 0, "search_locked": False}}
+    assert switches_of(study_of(arm), "cheap") == {"cheap": {"access_ns": 0.0}}

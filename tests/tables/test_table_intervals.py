@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from lockscale.errors import BadInput
 from lockscale.tables.claim import next_repeat, ratio_of_means, ratio_of_spreads, welch_p
 
 repeats = st.lists(st.floats(1.0, 1e6), min_size=2, max_size=6)
@@ -104,3 +105,10 @@ def test_ratio_of_spreads_covers_the_truth_as_often_as_it_says():
     hits = sum(found.low <= 4 <= found.high for found in intervals)
     low, high = stats.binom(2000, 0.95).ppf([1e-4, 1 - 1e-4])
     assert low <= hits <= high
+
+
+@pytest.mark.parametrize("interval", [ratio_of_means, ratio_of_spreads, lambda base, _: next_repeat(base)])
+def test_one_value_has_no_interval(interval):
+    """With ends that are no numbers every claim would fail."""
+    with pytest.raises(BadInput, match="an interval needs two repeats or more"):
+        interval([5.0], [7.0, 8.0])

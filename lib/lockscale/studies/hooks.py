@@ -174,12 +174,12 @@ class StudyParts:
 
 
 def switches_of(study: Study, *arms: str) -> dict[str, dict[str, bool | float]]:
-    """What the study's file enables in the model of each of these arms, in their order.
+    """The switches that the study's file turns on in the model of each of these arms, and its numbers.
 
     Raises BadInput for an arm that the study does not have any more.
     """
     known = {arm: study.arm(arm).model_parameters for arm in arms}
-    return {arm: {name: value for name, value in known[arm].items() if value} for arm in arms}
+    return {arm: {name: value for name, value in known[arm].items() if value is not False} for arm in arms}
 
 
 def extra_calls_bounds(

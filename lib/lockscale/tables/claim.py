@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtri, stdtrit
 
+from lockscale.errors import BadInput
 from lockscale.tables.datapackage import describe, published
 
 Array = npt.NDArray[np.float64]
@@ -43,8 +44,15 @@ def difference_of_means(base: Sequence[float], changed: Sequence[float]) -> Inte
 
 def _of_the_means(base: Sequence[float], changed: Sequence[float]) -> tuple[Array, Array]:
     """How many repeats each has (2,), and the variance of each mean (2,)."""
+    _need_repeats(base, changed)
     n = np.array([len(base), len(changed)], float)
     return n, np.array([np.var(base, ddof=1), np.var(changed, ddof=1)]) / n
+
+
+def _need_repeats(*sides: Sequence[float]) -> None:
+    """Raises BadInput where a value alone would give an interval of no number, and so a wrong verdict."""
+    if min(map(len, sides)) < 2:
+        raise BadInput("an interval needs two repeats or more of each side: compare single values without")
 
 
 def _half(parts: Array, n: Array) -> float:
@@ -61,6 +69,7 @@ def next_repeat(repeats: Sequence[float]) -> Interval:
 
     mean +- t(n - 1) s sqrt(1 + 1/n).
     """
+    _need_repeats(repeats)
     n, mean = len(repeats), float(np.mean(repeats))
     half = float(stdtrit(n - 1, 0.975) * np.std(repeats, ddof=1) * np.sqrt(1 + 1 / n))
     return Interval(mean, mean - half, mean + half)
@@ -71,6 +80,7 @@ def ratio_of_spreads(base: Sequence[float], changed: Sequence[float]) -> Interva
 
     Each at least two repeats that are not all equal.
     """
+    _need_repeats(base, changed)
     ratio = float(np.std(changed, ddof=1) / np.std(base, ddof=1))
     freedom = (len(changed) - 1, len(base) - 1)
     low, high = (ratio / float(np.sqrt(fdtri(*freedom, p))) for p in (0.975, 0.025))
