@@ -138,3 +138,10 @@ def test_numbers_beside_the_figure(one):
 def test_one_line_draws_a_file(inside: Path):
     pd.DataFrame({"threads": THREADS, "value": RATES}).to_csv("my.csv", index=False)
     assert "points: origin not stated (my.csv)" in fit_figure("my.csv", "usl").layout.title.text
+
+
+def test_a_parameter_that_is_known_is_fixed_in_the_figure_too():
+    drawn = fit_figure(pd.DataFrame({"threads": THREADS, "value": RATES}), "usl", fixed={"sigma": 0.05})
+    (table,) = [one for one in drawn.data if one.type == "table"]
+    names, values, _, status = table.cells.values
+    assert ("sigma", "0.05", "fixed") in zip(names, values, status, strict=True)

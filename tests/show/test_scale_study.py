@@ -74,6 +74,8 @@ def test_threads_that_do_not_work_are_at_one_place_or_another():
     assert place.name == "group lock" and place.share == pytest.approx(1 - work, rel=0.02)
     alone = most_of(simulate_point(simulator(), "inode_claim", 1, 1, 2000, values, 1), 2000, {})
     assert alone == ("at work", pytest.approx(1))
+    point |= {"locks": {}, "lines": {}}
+    assert most_of(point, 20_000, {}) == ("at work", 1.0), "there is nothing to wait for"
 
 
 @pytest.fixture

@@ -130,6 +130,9 @@ class Bottleneck(NamedTuple):
     share: float
 
 
+AT_WORK = "at work"
+
+
 def most_of(point: Mapping[str, Any], operations: int, repeated: Mapping[str, str]) -> Bottleneck:
     """Where most threads are, by Little's law: threads = rate x time a visit.
 
@@ -137,9 +140,9 @@ def most_of(point: Mapping[str, Any], operations: int, repeated: Mapping[str, st
     are at one, they are at work.
     """
     per_ns = point["value"] / 1e9 / operations / point["threads"]
-    shares = {
-        name: one["acquisitions"] * (one["wait_ns_mean"] or 0.0) for name, one in point["locks"].items()
-    }
+    shares = {AT_WORK: 0.0}
+    for name, one in point["locks"].items():
+        shares[name] = one["acquisitions"] * (one["wait_ns_mean"] or 0.0)
     for name, one in point["lines"].items():
         shares[name] = one["operations"] * ((one["wait_ns_mean"] or 0.0) + (one["cost_ns_mean"] or 0.0))
     for name, cost in repeated.items():
@@ -147,9 +150,7 @@ def most_of(point: Mapping[str, Any], operations: int, repeated: Mapping[str, st
         shares[f"{name}, again"] = operations * max(looks - 1, 0.0) * point["parameters"].get(cost, 0.0)
     name = max(shares, key=lambda one: shares[one])
     share = per_ns * shares[name]
-    return (
-        Bottleneck(name, share) if share >= 0.1 else Bottleneck("at work", 1 - per_ns * sum(shares.values()))
-    )
+    return Bottleneck(name, share) if share >= 0.1 else Bottleneck(AT_WORK, 1 - per_ns * sum(shares.values()))
 
 
 def keep_scale(found: pd.DataFrame) -> None:

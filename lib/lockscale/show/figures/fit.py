@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A fit as one figure: points, curve, prediction band, knee, residuals, and the parameters beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.fitting.column import Column
-from lockscale.fitting.table_fit import compare_column, fit_column
+from lockscale.fitting.table_fit import fit
 from lockscale.fitting.user_table import Table, read_column
 from lockscale.measure.rows import ORIGINS
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
@@ -37,11 +37,11 @@ def fit_figure(
     column: str | None = None,
     n_min: int = 1,
     n_max: int | None = None,
+    fixed: Mapping[str, float] | None = None,
 ) -> go.Figure:
-    """One curve of a table with a model, or with the best of all; arguments as for `fitting.fit`."""
-    chosen = read_column(table, column, n_min, n_max)
-    one = compare_column(chosen).best if model is None else fit_column(chosen, model)
-    return draw_fit(chosen, one)
+    """One curve of a table with a model, or with the best of all; arguments of `fitting.fit` but share."""
+    one = fit(table, model, column=column, n_min=n_min, n_max=n_max, fixed=fixed)
+    return draw_fit(read_column(table, column, n_min, n_max), one)
 
 
 def draw_fit(column: Column, one: Fit) -> go.Figure:
