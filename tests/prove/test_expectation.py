@@ -31,6 +31,8 @@ def test_a_sign_that_is_none_is_refused(said: str):
 def test_an_arm_that_is_none_is_named():
     with pytest.raises(ValueError, match=r"^expect .*: there is no arm 'theirs', only "):
         relations("before > theirs", ARMS)
+    with pytest.raises(ValueError, match="ours >= ours compares an arm with itself"):
+        relations("before > ours >= ours", ARMS)
 
 
 def test_five_interleaved_repeats_that_do_not_overlap_show_a_direction():

@@ -77,6 +77,10 @@ def test_function_costs_of_ones_own(tmp_path):
         (HEADER + RATES + change_of(""), "not a number"),
         (HEADER + RATES.replace("200", "0") + change_of("1"), "base above 0"),
         (HEADER + RATES.replace("200", "-5") + change_of("1"), "base above 0"),
+        (
+            HEADER + RATES.replace("ops/s,200", "kops/s,0.2") + change_of("50.5"),
+            "row 4: a change between kops/s and ops/s: write both values in one unit",
+        ),
         (HEADER + RATES + RATES + change_of("1"), "not 2 and 2"),
         (HEADER + RATES.replace(",8,", ",9,") + change_of("1"), "not 0 and 0"),
         (HEADER + RATES + "patch,8\n", "more or fewer cells"),

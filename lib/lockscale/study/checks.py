@@ -51,6 +51,8 @@ def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
     for one in found:
         if (one.sign == "=") is not (one.right == "0") or one.left == "0":
             raise ValueError(f"expect {chain!r}: {one} is not `arm > arm`, `arm >= arm` or `arm = 0`")
+        if one.left == one.right:
+            raise ValueError(f"expect {chain!r}: {one} compares an arm with itself: name two")
         for arm in {one.left, one.right} - known - {"0"}:
             raise ValueError(f"expect {chain!r}: there is no arm {arm!r}, only {', '.join(arms)}")
     if not found:

@@ -22,6 +22,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]{1,31}|[0-9]{1,3}(,[0-9]{3}){1,9})(\.[0-9]{1,1
 Record = dict[str, str]
 Records = dict[int, Record]  # by the row as an editor counts it, header and all
 Point = tuple[str, str, str]  # arm, threads, metric
+Value = tuple[str, str]  # digits, unit
 
 
 def own_path(name: str) -> Path | None:
@@ -98,7 +99,7 @@ def _costs(path: Path, records: Records) -> dict[str, Cost]:
 
 
 def _changes(path: Path, records: Records) -> list[PercentChange]:
-    values: dict[Point, list[str]] = defaultdict(list)
+    values: dict[Point, list[Value]] = defaultdict(list)
     published = {record.get("arm_published", "").casefold(): record["arm"] for record in records.values()}
     arm_of = {name: arm for name, arm in published.items() if name}
     asked = []
@@ -109,12 +110,12 @@ def _changes(path: Path, records: Records) -> list[PercentChange]:
             base = record["statistic"].removeprefix("vs_")
             asked.append((line, point, arm_of.get(base, base), text))
         else:
-            values[point].append(text)
+            values[point].append((text, record["unit"]))
     return [_change(path, line, point, base, text, values) for line, point, base, text in asked]
 
 
 def _change(
-    path: Path, line: int, point: Point, base: str, text: str, values: dict[Point, list[str]]
+    path: Path, line: int, point: Point, base: str, text: str, values: dict[Point, list[Value]]
 ) -> PercentChange:
     arm, threads, metric = point
     of_base, of_arm = values[base, threads, metric], values[point]
@@ -122,11 +123,13 @@ def _change(
         said = [printable(one) for one in (metric, threads, base, arm)]
         wanted = "one {} at {} for {} and one for {}".format(*said)
         raise BadInput(f"{path}, row {line}: a change needs {wanted}, not {len(of_base)} and {len(of_arm)}")
-    if float(of_base[0]) <= 0:
-        raise BadInput(
-            f"{path}, row {line}: {printable(base)} is {of_base[0]}; a change needs a base above 0"
-        )
-    return change(f"{metric} of {arm} at {threads}", text, of_base[0], of_arm[0])
+    (before, unit), (after, unit_after) = of_base[0], of_arm[0]
+    if float(before) <= 0:
+        raise BadInput(f"{path}, row {line}: {printable(base)} is {before}; a change needs a base above 0")
+    if unit != unit_after:
+        units = f"{printable(unit)} and {printable(unit_after)}"
+        raise BadInput(f"{path}, row {line}: a change between {units}: write both values in one unit")
+    return change(f"{metric} of {arm} at {threads}", text, before, after)
 
 
 def _digits(path: Path, line: int, text: str) -> str:
