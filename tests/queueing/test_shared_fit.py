@@ -117,3 +117,11 @@ def test_intervals_of_a_shared_fit_cover_the_truth():
         hits += [p.low <= truth[p.name] <= p.high for p in found.parameters if p.status == "identified"]
     assert len(hits) > 140
     assert 0.91 < np.mean(hits) < 0.99
+
+
+def test_an_arm_of_one_point_has_no_error_without_it():
+    """Without its point nothing says what its own parameter is."""
+    found = fit_model({"after": (N, AFTER), "before": ([8], [BEFORE[3]])}, MACHINE_REPAIRMAN, share=["Z_us"])
+    assert found.params == pytest.approx({"Z_us": 50, "s_us[after]": 2, "s_us[before]": 8}, rel=0.1)
+    assert found.not_determined == (8,) and found.loo_pct is None
+    assert "machine_repairman: 1 to 64 threads, points: 8" in repr(found)

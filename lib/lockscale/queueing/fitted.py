@@ -21,7 +21,7 @@ from lockscale.queueing.interval import NOISE_FLOOR, Noise, crossing
 from lockscale.queueing.model import FloatArray, as_floats, check_threads
 from lockscale.queueing.points import Points
 from lockscale.queueing.search import Optimum, Problem, problem_of, search
-from lockscale.queueing.shared import rate_of
+from lockscale.queueing.shared import Shared, rate_of
 
 
 def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
@@ -69,7 +69,8 @@ def error_pct(misses: FloatArray) -> FloatArray:
 class Without:
     """The best fit without the points of `out`, and what it makes of them.
 
-    misses: ln(model / table) at those points. determined: whether every equally good fit says the same.
+    misses: ln(model / table) at those points. determined: whether every equally good fit says the same; of a
+    column of which no point is left none does, if it has a parameter of its own.
     """
 
     out: Mask
@@ -85,8 +86,13 @@ def without(whole: Problem, out: Mask) -> Without:
     optima = search(rest)
     floor = optima[0].ss + NOISE_FLOOR * len(rest.points)
     alike = [one.x for one in optima if one.ss - optima[0].ss <= EQUAL * floor]
-    seen = replace(rest, points=whole.points.keep(out)).many_misses(np.array(alike))
-    return Without(out, rest, optima[0], seen[0], np.ptp(seen, axis=0) < LOOSE)
+    left_out = whole.points.keep(out)
+    seen = replace(rest, points=left_out).many_misses(np.array(alike))
+    determined = np.ptp(seen, axis=0) < LOOSE
+    if isinstance(whole.model, Shared):
+        lost = {*left_out.column.tolist()} - {*rest.points.column.tolist()}
+        determined &= ~np.isin(left_out.column, [k for k in lost if whole.model.has_own(k, whole.fixed)])
+    return Without(out, rest, optima[0], seen[0], determined)
 
 
 @dataclass(frozen=True)
@@ -315,7 +321,8 @@ FAR = 50.0
 
 def _title(one: Fit) -> str:
     n = one.points.threads
-    span = f"{n[0]:g} to {n[-1]:g} threads" if len(n) > 1 else f"{n[0]:g} threads"
+    low, high = n.min(), n.max()
+    span = f"{low:g} to {high:g} threads" if low < high else f"{low:g} threads"
     return f"{one.model}: {span}, points: {len(n)}, free parameters: {one.free_parameters}"
 
 

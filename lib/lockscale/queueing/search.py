@@ -273,15 +273,20 @@ def search(problem: Problem) -> list[Optimum]:
 
 
 def _shared_starts(problem: Problem, shared: Shared) -> list[FloatArray]:
-    """For each column in turn: its own best fit, and the others' with the shared parameters from it."""
+    """For each column in turn: its own best fit, and the others' with the shared parameters from it.
+
+    One of which no point is left leads nothing, and begins as the one that leads.
+    """
     table, starts = problem.points, []
     columns = [table.keep(table.column == k) for k in range(len(shared.columns))]
-    for lead in range(len(columns)):
-        held = _own(problem, shared, lead, columns[lead], {})
+    for lead, points in enumerate(columns):
+        if not len(points):
+            continue
+        held = _own(problem, shared, lead, points, {})
         common = {name: held[name] for name in held if name in shared.share}
         found = dict(held)
         for k, column in enumerate(columns):
-            found |= _own(problem, shared, k, column, common) if k != lead else {}
+            found |= _own(problem, shared, k, column if len(column) else points, common) if k != lead else {}
         starts.append(problem.coordinates(found))
     return starts
 

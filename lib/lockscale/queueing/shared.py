@@ -48,6 +48,11 @@ class Shared:
         """What a parameter of `model` is called here for column k."""
         return name if name in self.share else f"{name}[{self.columns[k]}]"
 
+    def has_own(self, k: int, fixed: Mapping[str, float]) -> bool:
+        """Whether a parameter of column k alone is to be fitted."""
+        own = [p.name for p in self.model.parameters if p.name not in self.share]
+        return any(self.name_in(k, name) not in fixed for name in own)
+
     def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
         """Always BadInput: which column?"""
         raise self._which()
