@@ -263,3 +263,9 @@ def test_a_study_that_has_no_whatif_is_told_from_one_that_there_is_not(own: Path
 def test_a_time_of_zero_is_a_number_of_the_arm():
     arm = {"name": "cheap", "role": "variant", "model_parameters": {"access_ns": 0, "search_locked": False}}
     assert switches_of(study_of(arm), "cheap") == {"cheap": {"access_ns": 0.0}}
+
+
+def test_a_scene_whose_patch_is_no_arm_of_it_is_one_sentence(own: Path):
+    own.write_text(SHOWN.replace('patch=("steal-retry"', 'patch=("steal-rety"'))
+    with pytest.raises(BadInput, match=r"scene look-again has no arm 'steal-rety': did you mean steal-retry"):
+        study_parts("look-again").scenes(load_study("look-again"))  # type: ignore[misc]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.predict.answer import Answer
 from lockscale.predict.guest_case import GuestCase, SimulatedArm
@@ -112,7 +112,8 @@ class Scene:
     threads of the curve. `table`, `metric` and `statistic` are the published numbers; `scaled` is the arm
     by which times of an unpublished amount of work are scaled. `assumed`: arms whose own parameters no
     published number sets.
-    `any_kind`: the model has every kind of lock, a start skew and shared CPUs.
+    `any_kind`: the model has every kind of lock, a start skew and shared CPUs. Raises BadInput for an arm
+    that is not among `arms`.
     """
 
     name: str
@@ -130,6 +131,11 @@ class Scene:
     scaled: str = ""
     assumed: tuple[str, ...] = ()
     any_kind: bool = False
+
+    def __post_init__(self) -> None:
+        for arm in (*self.patch, *self.locks, *self.assumed):
+            if arm not in self.arms:
+                raise BadInput(f"scene {self.name} has no arm {arm!r}{near(arm, self.arms)}")
 
     def lock_of(self, arm: str) -> str:
         return self.locks.get(arm, self.lock)
