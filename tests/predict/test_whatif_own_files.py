@@ -214,7 +214,9 @@ def test_a_refused_profile_is_named(s1_rates: Path, tmp_path: Path):
     profile = tmp_path / "empty.txt"
     profile.write_text("")
     with pytest.raises(BadInput, match=r"empty\.txt: "):
-        ask_files(profile, s1_rates, "inode_claim")
+        ask_files(str(profile), s1_rates, "inode_claim")
+    with pytest.raises(BadInput, match=r"absent\.txt: No such file or directory: give the path"):
+        ask_files("absent.txt", s1_rates, "inode_claim")
 
 
 @pytest.mark.slow

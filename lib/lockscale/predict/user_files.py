@@ -44,7 +44,7 @@ NAIVE = (
 
 
 def ask_files(
-    profile: Path,
+    profile: str | Path,
     rates: str | Path,
     model: AnyModel,
     *,
@@ -60,7 +60,7 @@ def ask_files(
     that the model does not have.
     """
     known, column = load_model(model), rate_curve(str(rates))
-    seen, printed_by = _read(profile, tool)
+    seen, printed_by = _read(Path(profile), tool)
     case = case_of(known, column, seen, held or {}, given or {})
     apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
     if apart and given:

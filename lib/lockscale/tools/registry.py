@@ -339,7 +339,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     piped = str(path) == "-"
     if not piped and (path.is_char_device() or path.is_block_device()):
         raise BadInput("this is a device: save the tool's output and name that file")
-    source = nullcontext(sys.stdin.buffer) if piped else path.open("rb")
+    try:
+        source = nullcontext(sys.stdin.buffer) if piped else path.open("rb")
+    except OSError as error:
+        raise BadInput(f"{error.strerror}: give the path of a text file") from None
     with source as stream, tempfile.TemporaryFile() as copy:
         start = stream.read(len(codecs.BOM_UTF8))
         if start.startswith(GZIP):
