@@ -145,8 +145,8 @@ def simulated_points(study: Study) -> pd.DataFrame:
                 }
             )
             shown.update(done, f"{arm.name}, {threads} threads")
-    found = pd.DataFrame(rows, columns=POINTS)
-    return found.astype({"arm": str, "threads": int, "value": float, "runs": str})
+    points = pd.DataFrame(rows, columns=POINTS)
+    return points.astype({"arm": str, "threads": int, "value": float, "runs": str})
 
 
 def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.DataFrame:

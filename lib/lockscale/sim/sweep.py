@@ -30,7 +30,7 @@ MAX_POINTS = 100_000
 Design = list[dict[str, object]]
 
 
-def grid(values: Mapping[str, Sequence[object]]) -> Design:
+def grid(values: Mapping[str, Sequence[Any]]) -> Design:
     """Full factorial: every combination of the values; the last name varies fastest.
 
     Without names it is one empty set: the model's defaults.
