@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every wait says how far it is; the last word is never lost."""
 
+import errno
+import io
 import threading
 import time
 from pathlib import Path
@@ -83,6 +85,20 @@ def test_a_log_that_takes_no_more_ends_nothing(monkeypatch: pytest.MonkeyPatch, 
         shown.update(1)
         time.sleep(0.2)
     assert capfd.readouterr().err == ""
+
+
+def test_a_standard_error_that_takes_no_more_ends_nothing(monkeypatch: pytest.MonkeyPatch):
+    """A terminal that was closed, nohup's file on a full disk, a `tee` that Ctrl-C ended as well."""
+    monkeypatch.delenv(FILE_VARIABLE, raising=False)
+
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("sys.stderr", Closed())
+    tell("rates so far")
+    with progress("measure", 2) as shown:
+        shown.update(1)
 
 
 def test_two_steps_share_one_log(log: Path):

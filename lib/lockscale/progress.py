@@ -75,7 +75,7 @@ class _Lines:
                 return
             self.last_s = time.monotonic()
             if self.path is None:
-                print(self.pending, file=sys.stderr, flush=True)
+                say(self.pending)
             else:
                 _append(self.path, self.pending + "\n")
             self.pending = ""
@@ -169,7 +169,14 @@ def tell(text: str) -> None:
     if path:
         _append(Path(path), "".join(line + "\n" for line in lines))
     else:
-        tqdm.write("\n".join(lines), file=sys.stderr)
+        say("\n".join(lines))
+
+
+def say(text: str) -> None:
+    """A line of standard error, where it still goes anywhere: a terminal may be closed, a pipe unread."""
+    with contextlib.suppress(OSError):
+        tqdm.write(text, file=sys.stderr)
+        sys.stderr.flush()
 
 
 def _append(path: Path, text: str) -> None:

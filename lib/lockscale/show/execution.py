@@ -5,7 +5,6 @@ import ast
 import json
 import logging
 import os
-import sys
 import threading
 import time
 import warnings
@@ -17,7 +16,7 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import FULL, MAKE_ROOM, full_disk_is_one_sentence
-from lockscale.progress import FILE_VARIABLE, TABLE_MARK
+from lockscale.progress import FILE_VARIABLE, TABLE_MARK, say
 
 ENDS_S = 5.0
 """How long an interrupted kernel may take to end what it does, as jupyter_client has it."""
@@ -158,21 +157,21 @@ def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -
     """Every table and the latest note of `log`; where nothing is new, the last one again."""
     started_s = shown_s = time.monotonic()
     note = ""
-    print(f"[{what}] starts", file=sys.stderr, flush=True)
+    say(f"[{what}] starts")
     with log.open() as lines:
         lines.seek(0, os.SEEK_END)
         while not ended.wait(0.5):
             news = [line.rstrip() for line in lines if line.strip()]
             now_s = time.monotonic()
             for line in [x for x in news[:-1] if x.startswith(TABLE_MARK)] + news[-1:]:
-                print(f"[{what}] {line}", file=sys.stderr, flush=True)
+                say(f"[{what}] {line}")
             note = next((x for x in reversed(news) if not x.startswith(TABLE_MARK)), note)
             if not news and now_s - shown_s >= HEARTBEAT_S:
-                print(works_line(what, now_s - started_s, note), file=sys.stderr, flush=True)
+                say(works_line(what, now_s - started_s, note))
             if news or now_s - shown_s >= HEARTBEAT_S:
                 shown_s = now_s
     how = "done in" if done.is_set() else "not done, after"
-    print(f"[{what}] {how} {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)
+    say(f"[{what}] {how} {time.monotonic() - started_s:.0f} s")
 
 
 def works_line(what: str, seconds: float, note: str) -> str:
