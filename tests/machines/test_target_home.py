@@ -18,6 +18,7 @@ from lockscale.machines.boot_watchdog import ALONE_MIN, HEARD, HOME_TIMER, NoWat
 from lockscale.machines.server_boot import boot_once
 from lockscale.machines.server_lock import ServerLock
 from lockscale.measure import server_recovery
+from lockscale.study.file import load_target
 from loopback_sshd import Sshd
 from machines.test_boot import HOME, ON_TRIAL, READY, Built
 from machines.told_server import NEW, OLD, ToldServer, files_in_boot
@@ -127,3 +128,22 @@ def test_target_home_brings_a_server_home_from_whatever_was_left(
     assert server.booted == (1 if found is ON_TRIAL or "reached" in left else 0)
     assert any(line.startswith("dpkg --purge") for line in server.asked) == torn
     assert any(line.startswith("find /var/tmp ") and line.endswith(" -delete") for line in server.asked)
+
+
+def test_an_interrupt_after_which_the_server_does_not_come_home_says_both(monkeypatch: pytest.MonkeyPatch):
+    comes_home = iter([None, RunFailed("the server is off")])
+
+    def go_home(*_: object) -> None:
+        if failed := next(comes_home):
+            raise failed
+
+    quiet = nullcontext(SimpleNamespace(end_others=lambda: 0))
+    for name, put in {"server_lock": lambda *_, **__: quiet, "machine_of": lambda _: quiet}.items():
+        monkeypatch.setattr(server_recovery, name, put)
+    monkeypatch.setattr(server_recovery, "_boot_own_kernel", go_home)
+    monkeypatch.setattr(server_recovery, "refuse_other_kind", lambda *_: None)
+    with (
+        pytest.raises(RunFailed, match=r"^interrupted; besides, the server is off$"),
+        server_recovery.on_own_kernel(load_target("example-server"), "target boot"),
+    ):
+        raise KeyboardInterrupt

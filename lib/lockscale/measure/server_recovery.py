@@ -149,4 +149,4 @@ def _boot_own_kernel_after(
     try:
         _boot_own_kernel(server, target, lock)
     except (BadInput, RunFailed) as later:
-        raise RunFailed(f"{error or 'interrupted'}; besides, {later}") from error
+        raise RunFailed(f"{str(error) or 'interrupted'}; besides, {later}") from error
