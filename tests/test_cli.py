@@ -136,6 +136,19 @@ def test_an_interrupt_is_one_word(lockscale: Lockscale, monkeypatch: pytest.Monk
     assert "resume" not in said.err
 
 
+def test_where_streams_are_closed_no_file_of_ours_takes_their_place(tmp_path: Path):
+    """A child's own standard output would close the machine's lock in it, and progress has nowhere to go."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom lockscale.cli import main\n"
+        "from lockscale.progress import progress\nsys.argv = ['lockscale', 'study', 'list']\n"
+        "try: main()\nfinally:\n    with progress('x', 2) as shown: shown.update(1)\n"
+        "    Path('said').write_text(' '.join(os.readlink(f'/proc/self/fd/{n}') for n in range(3)))\n"
+    )
+    argv = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code]
+    assert subprocess.run(argv, cwd=tmp_path, check=False).returncode == 0
+    assert (tmp_path / "said").read_text() == "/dev/null /dev/null /dev/null"
+
+
 def test_audit_recomputes_tenfold(lockscale: Lockscale):
     rows = lockscale("audit", "--json").value
     keys = {"table", "claim", "printed", "recomputed", "low", "high", "verdict", "note"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line: thin, one library call a command. Exit 0 done, 1 found a failure, 2 bad input."""
 
+import os
 import re
 import signal
 import sys
@@ -37,6 +38,7 @@ FIRST_STEPS = (
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; whatever goes wrong is one sentence on standard error."""
     if argv is None:  # the process is ours: a kill or a closed terminal cleans up as Ctrl-C does
+        _open_closed_streams()
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which is nohup's
             signal.signal(signal.SIGHUP, signal.default_int_handler)
@@ -58,6 +60,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         _end(refused_write(error) or f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
     else:
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _open_closed_streams() -> None:
+    """A lock or a journal would get the number of a closed one, which each child's own stream replaces."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _elsewhere(error: click.ClickException) -> str:
