@@ -2,8 +2,10 @@
 """A loop that is written for one op table gives the general loop's bits, for every model and every step."""
 
 import ast
+import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path as Folder
 from typing import Any
 
 import numpy as np
@@ -143,6 +145,19 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """No loop is at hand, and none worth making, but for what a test makes."""
     monkeypatch.setattr(loops, "_loops", {})
     monkeypatch.setattr(loops, "_steps", Counter())
+
+
+def test_a_written_loop_is_on_disk_before_it_has_its_name(
+    tmp_path: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut would leave a file of no length under it, and every process from then on would take it."""
+    structure, synced = load_model("machine_repairman").program({}, 2).structure, list[str]()
+    monkeypatch.setattr(loops, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(
+        os, "fsync", lambda opened: synced.append(Folder(f"/proc/self/fd/{opened}").read_text())
+    )
+    loops._write(structure)
+    assert synced == [loops._file(loops._name(structure)).read_text()] != [""]
 
 
 def same_bits(program: Program) -> None:

@@ -88,7 +88,10 @@ def _write(of: Structure) -> Loop:
     if not file.exists():  # a newer file would make the kept code stale
         file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(Writer(of).text())
+        with unfinished.open("w") as stream:
+            stream.write(Writer(of).text())
+            stream.flush()
+            os.fsync(stream.fileno())  # it is trusted by its name, also after a power cut
         unfinished.replace(file)
     return _load(file.stem)
 
