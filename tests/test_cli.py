@@ -17,6 +17,7 @@ from command import Lockscale, script
 from lockscale import paths
 from lockscale.cli import cli
 from lockscale.cli.output import table, thread_counts
+from lockscale.errors import Interrupted
 from lockscale.kernels.base import bases
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -134,6 +135,15 @@ def test_an_interrupt_is_one_word(lockscale: Lockscale, monkeypatch: pytest.Monk
     said = lockscale("sim", "machine_repairman")
     assert said.status == 130 and said.out == "" and said.err.split("\n")[-2] == "lockscale: interrupted"
     assert "resume" not in said.err
+
+
+def test_who_says_how_it_goes_on_was_interrupted_too(lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*args: Any, **kwargs: Any) -> None:
+        raise Interrupted("interrupted: the same command continues")
+
+    monkeypatch.setattr("lockscale.show.simulated.simulate", interrupt)
+    said = lockscale("sim", "machine_repairman")
+    assert (said.status, said.err) == (130, "lockscale: interrupted: the same command continues\n")
 
 
 def test_where_streams_are_closed_no_file_of_ours_takes_their_place(tmp_path: Path):

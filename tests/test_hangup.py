@@ -42,7 +42,7 @@ def test_a_hangup_cleans_up_and_says_how_to_go_on(tmp_path: Path):
     child.send_signal(signal.SIGHUP)
     said = child.communicate(timeout=120)[1]
     (run,) = tmp_path.glob("inode-claim-*")
-    assert child.returncode == 1 and f"`lockscale study resume {run.name}`" in said
+    assert child.returncode == 130 and f"`lockscale study resume {run.name}`" in said
     assert "Traceback" not in said and not (run / "load").exists()
 
 

@@ -37,6 +37,10 @@ class RunFailed(_Sentence):
     """The work was done as asked and found a failure (a guest panicked, a check is red): exit 1."""
 
 
+class Interrupted(RunFailed):
+    """Somebody ended it; the message says how it goes on: exit 130, as a shell reports SIGINT."""
+
+
 class BootHung(RunFailed):
     """A guest did not come up in time, and its console says nothing of a panic."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.errors import BadInput, FullDisk, RunFailed
+from lockscale.errors import BadInput, FullDisk, Interrupted, RunFailed
 from lockscale.files import locked, write_json
 from lockscale.measure.resume import forget_unbegun, says_how_to_go_on, state_of
 from lockscale.measure.run_folder import Run
@@ -43,7 +43,7 @@ def test_it_is_told_once_by_a_plan_within_a_study(run: Run):
 def test_an_interrupt_names_it_too(run: Run):
     (run.folder / "journal.jsonl").touch()
     said = ended(run, KeyboardInterrupt())
-    assert isinstance(said, RunFailed) and str(said) == f"interrupted: {GOES_ON}"
+    assert isinstance(said, Interrupted) and str(said) == f"interrupted: {GOES_ON}"
 
 
 def test_without_a_study_the_same_call_goes_on(run: Run):

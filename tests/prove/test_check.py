@@ -14,7 +14,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.cli import main
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, Interrupted, RunFailed
 from lockscale.kernels.series import Series, read_series
 from lockscale.kernels.source import VARIABLE
 from lockscale.machines.machine import Completed, Machine, Step
@@ -348,5 +348,5 @@ def test_an_interrupted_count_says_how_to_go_on(bench: Bench, monkeypatch: pytes
         raise KeyboardInterrupt
 
     monkeypatch.setattr(check_module, "campaign", interrupted)
-    with pytest.raises(RunFailed, match=r"interrupted: the same command with --resume patches-check-\d"):
+    with pytest.raises(Interrupted, match=r"interrupted: the same command with --resume patches-check-\d"):
         check(None, boot=True)

@@ -15,7 +15,7 @@ from xfstests_output import KERNEL, printed
 
 from lockscale import paths
 from lockscale.cli import main
-from lockscale.errors import BadInput, BootHung, RunFailed
+from lockscale.errors import BadInput, BootHung, Interrupted, RunFailed
 from lockscale.kernels.series import read_series
 from lockscale.prove import xfstests as module
 from lockscale.prove.kept_rows import read_rows
@@ -158,7 +158,9 @@ def test_while_a_piece_runs_its_progress_is_what_both_guests_have_printed(
 
 def test_a_run_that_was_broken_off_goes_on_where_it_was(kernels: Kernels, tmp_path: Path):
     kernels.at = 3
-    with pytest.raises(RunFailed, match=f"interrupted: the same command with --resume {tmp_path.name} does"):
+    with pytest.raises(
+        Interrupted, match=f"interrupted: the same command with --resume {tmp_path.name} does"
+    ):
         compared(tmp_path)
     kept = len(read_rows(tmp_path / "results.csv", Outcome))
     assert kept in (30, 35), "the second piece of the other kernel may have ended before"

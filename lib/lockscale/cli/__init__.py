@@ -12,7 +12,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.completion import show_completion
 from lockscale.cli.kernels import kernel, target
-from lockscale.cli.output import say
+from lockscale.cli.output import INTERRUPTED, say
 from lockscale.cli.patches import patches
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.sim import sim
@@ -20,7 +20,7 @@ from lockscale.cli.studies import batch, new, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.cli.tools import doctor, parse
-from lockscale.errors import BadInput, RunFailed, printable
+from lockscale.errors import BadInput, Interrupted, RunFailed, printable
 from lockscale.files import need_root, refused_write
 from lockscale.studies import EXAMPLE_MODEL, EXAMPLE_STUDY
 
@@ -50,12 +50,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         _end(error.format_message() + _elsewhere(error), 2)
     except click.Abort:
-        _end("interrupted", 130)
+        _end("interrupted", INTERRUPTED)
     except BadInput as error:
         _end(str(error), 2)
     except RunFailed as error:  # its sentence may end in what a console or a compiler said
         say(f"lockscale: {error}")
-        sys.exit(1)
+        sys.exit(INTERRUPTED if isinstance(error, Interrupted) else 1)
     except OSError as error:
         _end(refused_write(error) or f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
     else:

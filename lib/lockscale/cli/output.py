@@ -10,6 +10,8 @@ import click
 
 from lockscale.errors import BadInput, printable_lines
 
+INTERRUPTED = 130  # as a shell reports SIGINT
+
 
 def _remember(context: click.Context, _: click.Parameter, asked: bool) -> None:
     context.meta["json"] = asked

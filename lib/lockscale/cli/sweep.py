@@ -9,6 +9,7 @@ import click
 
 from lockscale.cli.completion import models
 from lockscale.cli.output import (
+    INTERRUPTED,
     as_json,
     named_values,
     operations,
@@ -23,9 +24,6 @@ from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
     from lockscale.sim.sweep import Design, Point
-
-
-INTERRUPTED = 130  # as a shell reports SIGINT
 
 
 @click.command()

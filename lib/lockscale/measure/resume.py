@@ -19,7 +19,7 @@ from typing import Any
 import pydantic
 
 from lockscale import paths
-from lockscale.errors import BadInput, FullDisk, InUse, RunFailed
+from lockscale.errors import BadInput, FullDisk, Interrupted, InUse
 from lockscale.files import is_locked, sha256_of_json
 from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.measure.plan import Step
@@ -239,7 +239,7 @@ def says_how_to_go_on(run: Run) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise RunFailed(f"interrupted{_how(run, ': ')}") from None
+        raise Interrupted(f"interrupted{_how(run, ': ')}") from None
     except (FullDisk, InUse) as error:
         raise BadInput(f"{error}{_how(run, '; ')}") from error.__cause__
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, Interrupted, RunFailed
 from lockscale.files import write_text
 from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
@@ -241,7 +241,7 @@ def _count(found: Sequence[CheckedArm], target: Target, iterations: int, folder:
             _count_study(load_whole_study(name), arms, target, iterations, folder)
         except KeyboardInterrupt:
             again = f"the same command with --resume {folder.name} does not repeat the boots counted so far"
-            raise RunFailed(f"interrupted: {again}") from None
+            raise Interrupted(f"interrupted: {again}") from None
         except (BadInput, RunFailed) as error:
             for one in arms:
                 one.checks.setdefault("counts", CheckResult(False, str(error)))

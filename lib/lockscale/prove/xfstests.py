@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lockscale.errors import BadInput, BootHung, RunFailed, printable
+from lockscale.errors import BadInput, BootHung, Interrupted, RunFailed, printable
 from lockscale.files import sha256_of_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.build import Kernel, build
@@ -273,7 +273,7 @@ def compare_with_base(
         return _compared(pair, listed)
     except KeyboardInterrupt:
         again = f"the same command with --resume {folder.name} does not repeat the tests done so far"
-        raise RunFailed(f"interrupted: {again}") from None
+        raise Interrupted(f"interrupted: {again}") from None
 
 
 def _compared(pair: Pair, tests: Sequence[str]) -> CheckComparison:

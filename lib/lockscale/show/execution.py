@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput, FullDisk, RunFailed
+from lockscale.errors import BadInput, FullDisk, Interrupted, RunFailed
 from lockscale.files import FULL, MAKE_ROOM, full_disk_is_one_sentence
 from lockscale.progress import FILE_VARIABLE, TABLE_MARK, say
 
@@ -22,10 +22,6 @@ ENDS_S = 5.0
 """How long an interrupted kernel may take to end what it does, as jupyter_client has it."""
 HEARTBEAT_S = 10.0
 NO_SPACE = tuple(f"[Errno {number}]" for number in FULL)
-
-
-class Interrupted(RunFailed):
-    """Somebody ended it; the message is for a caller that knows no better one."""
 
 
 def sources() -> list[Path]:
@@ -119,7 +115,7 @@ def execute(
 
 def _as_sentence(error: Any, output: Path) -> Exception:
     """The library's own sentence where it raised one, else which cell of which notebook failed."""
-    for ours in (FullDisk, BadInput, RunFailed):
+    for ours in (FullDisk, BadInput, Interrupted, RunFailed):
         if error.ename in _names(ours):
             return ours(error.evalue)
     if error.ename == "OSError" and error.evalue.startswith(NO_SPACE):

@@ -4,7 +4,7 @@
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, Interrupted
 from lockscale.files import locked, need_free_space
 from lockscale.filesystems import fs_type
 from lockscale.kernels.build import TOOLS as BUILD_TOOLS
@@ -24,7 +24,7 @@ from lockscale.measure.target_manycore import machine_in_virtual_time
 from lockscale.measure.target_ssh import refuse_unfit
 from lockscale.programs import need
 from lockscale.progress import progress
-from lockscale.show.execution import ENDS_S, Interrupted, execute, notebook_of, sources
+from lockscale.show.execution import ENDS_S, execute, notebook_of, sources
 from lockscale.study.file import (
     LocalTarget,
     ManycoreTarget,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed, printable
+from lockscale.errors import BadInput, Interrupted, RunFailed, printable
 from lockscale.files import (
     locked,
     need_free_space,
@@ -33,7 +33,7 @@ from lockscale.show.batch.index import (
     write_index,
 )
 from lockscale.show.batch.plan import Batch, Set, read_batch
-from lockscale.show.execution import Interrupted, execute, parameters_of
+from lockscale.show.execution import execute, parameters_of
 from lockscale.show.headlines import MIME
 from lockscale.show.pipeline import preflight
 from lockscale.study.file import load_target
@@ -170,7 +170,7 @@ class _BatchFolder:
         try:
             execute(notebook, running, parameters, run.folder / "progress.log", shown=_is_watched())
         except Interrupted:
-            raise RunFailed(
+            raise Interrupted(
                 "interrupted: no finished notebook is lost, the same command continues the batch"
             ) from None
         except (BadInput, RunFailed) as error:
