@@ -18,6 +18,7 @@ from lockscale.errors import BadInput, Interrupted, RunFailed
 from lockscale.kernels.series import Series, read_series
 from lockscale.kernels.source import VARIABLE
 from lockscale.machines.machine import Completed, Machine, Step
+from lockscale.measure.target import hold_this_machine
 from lockscale.prove import check as check_module
 from lockscale.prove.campaign import Counted
 from lockscale.prove.check import CheckedArm, check
@@ -341,6 +342,20 @@ def test_what_is_no_earlier_check_is_refused_before_anything_is_built(bench: Ben
     with pytest.raises(BadInput, match="has no such folder of an earlier check"):
         check(None, boot=True, resume=name)
     assert bench.counted == []
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "--boot"], ["soak"], ["locality", "s"], ["xfstests", "s/ours"], ["powercut"]], ids=str
+)
+def test_what_boots_guests_is_refused_while_somebody_measures(
+    bench: Bench, capsys: pytest.CaptureFixture[str], words: list[str]
+):
+    """Counts would be of two loads at once, and of two that continue one run each drops the other's rows."""
+    with hold_this_machine("s-20260131T120000Z", "qemu"):
+        assert status(["patches", *words]) == 2
+    said = capsys.readouterr().err
+    assert "needs this machine, which is in use by" in said and "(run s-20260131T120000Z)" in said
+    assert bench.counted == [] and not paths.RUNS.exists()
 
 
 def test_an_interrupted_count_says_how_to_go_on(bench: Bench, monkeypatch: pytest.MonkeyPatch):

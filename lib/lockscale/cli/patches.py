@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`lockscale patches`: list the arms, prove their patches, and write them for others."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ def patches_check(
     if resume and not boot:
         raise BadInput("--resume continues counting, which needs --boot: add --boot, or leave out --resume")
     keep = kept_counts(base().line) if write_table else None
-    found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume, keep=keep)
+    with _machine("check") if boot else nullcontext():
+        found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume, keep=keep)
     if write_table:
         write_readme(found, whole=which is None)
     return show_verdicts(found, as_text(found))
@@ -128,7 +130,8 @@ def patches_soak(which: str | None, kind: str, minutes: float, freezes: bool, mk
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
     beside = Beside(freezes, tuple(mkfs.split()))
-    found = soak_all(_safe_arms(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes), beside)
+    with _machine("soak"):
+        found = soak_all(_safe_arms(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes), beside)
     return show_verdicts(found, as_text(found))
 
 
@@ -151,7 +154,8 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
     from lockscale.prove.locality import localities, summary
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
-    found = localities(_safe_arms(which), load_target(DEFAULT_TARGET), iterations, state)
+    with _machine("locality"):
+        found = localities(_safe_arms(which), load_target(DEFAULT_TARGET), iterations, state)
     show([one.as_json() for one in found], table(summary(found)))
 
 
@@ -182,8 +186,9 @@ def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str
     from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
 
     series, target = named_series(which), load_target(DEFAULT_TARGET)
-    folder = folder_to_resume(resume, RUN) if resume else new_run(RUN).folder
-    found = compare_with_base(series, target, folder, group=group, tests=tests)
+    with _machine("xfstests"):
+        folder = folder_to_resume(resume, RUN) if resume else new_run(RUN).folder
+        found = compare_with_base(series, target, folder, group=group, tests=tests)
     value = {"study": series.study, "arm": series.arm, "group": group, "tests": tests, "ok": found.ok}
     show({**value, "folder": str(folder), **asdict(found)}, f"{found.detail}\nresults in {folder}")
     return 0 if found.ok else 1
@@ -245,8 +250,17 @@ def patches_powercut(which: str | None, cuts: int, seed: int) -> int:
     from lockscale.prove.powercut.campaign import as_text, cut_arms
     from lockscale.prove.powercut.load import Plan
 
-    found = cut_arms(_safe_arms(which), Plan(cuts, seed))
+    with _machine("powercut"):
+        found = cut_arms(_safe_arms(which), Plan(cuts, seed))
     return show_verdicts(found, as_text(found))
+
+
+def _machine(command: str) -> AbstractContextManager[None]:
+    """This machine, on which nothing else is measured meanwhile, nor another check goes on with the run."""
+    from lockscale.measure.target import hold_this_machine
+    from lockscale.study.file import DEFAULT_TARGET
+
+    return hold_this_machine(f"patches {command}", DEFAULT_TARGET)
 
 
 def _safe_arms(which: str | None) -> "list[Series]":
