@@ -53,6 +53,32 @@ def test_of_a_run_with_a_file_that_is_too_large_nothing_is_kept(
     assert not paths.MEASURED.exists()
 
 
+def test_a_run_is_kept_whole_or_not_at_all_wherever_it_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Others read data/measured meanwhile; of a run that is kept again they read the old one."""
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    for name in ("study.json", "prediction.json"):
+        write_json(run.folder / name, {})
+    write, writes = curate_module.write_bytes, iter(())
+
+    def killed(path: Path, content: bytes) -> None:
+        if next(writes, None) is None:
+            raise KeyboardInterrupt
+        write(path, content)
+
+    monkeypatch.setattr(curate_module, "write_bytes", killed)
+    for again in (False, True):
+        for done in range(4):
+            writes = iter(range(done))
+            with pytest.raises(KeyboardInterrupt):
+                curate(run)
+            assert [one.name for one in paths.MEASURED.iterdir()] == [run.id] * again
+        writes = iter(range(4))
+        assert {one.name for one in curate(run).iterdir()} == {one.name for one in run.folder.iterdir()}
+
+
 def test_a_run_without_rows_is_not_kept(tmp_path: Path):
     with pytest.raises(BadInput, match=r"no rows\.csv"):
         curate(Run(tmp_path))

@@ -46,9 +46,10 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import write_bytes
+from lockscale.files import sync_folder, write_bytes
 from lockscale.measure.rows import keep_hash, refuse_changed
 from lockscale.measure.run_folder import Run, read_provenance
+from lockscale.scratch import scratch_folder
 from lockscale.tools.seal import seal, unseal
 
 _WORDS = """
@@ -202,7 +203,6 @@ KEPT = (
     "rows.csv",
     "provenance.json",
 )
-"""In the order in which they are written: without the last ones it is no run yet."""
 MAX_FILE_BYTES = 2_000_000
 
 
@@ -236,10 +236,17 @@ def curate(run: Run) -> Path:
             f"{run.prediction} has a path of this machine or a name that must not leave it, and may not be "
             "changed any more: let the study's whatif say what it used without them, and start a new run"
         )
-    for name, content in contents.items():
-        write_bytes(into / name, content)
-    for table in tables:
-        keep_hash(into / table)  # scrubbed, they may be others
+    into.parent.mkdir(parents=True, exist_ok=True)
+    # whole or absent, wherever we are killed and for whoever reads meanwhile
+    with scratch_folder("keep", into.parent) as room:
+        for name, content in contents.items():
+            write_bytes(room / run.id / name, content)
+        for table in tables:
+            keep_hash(room / run.id / table)  # scrubbed, they may be others
+        if into.exists():
+            into.rename(room / "before")
+        (room / run.id).rename(into)
+        sync_folder(into.parent)
     return into
 
 
