@@ -119,6 +119,39 @@ def test_who_waited_for_the_build_of_the_same_kernel_takes_that_one(
     assert build(read_series("s", "arm"), str(tarball(tmp_path))) == KERNEL and waited
 
 
+def test_objects_of_a_build_that_a_power_cut_ended_are_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """They have no length and are newer than their source; after a build that ended, all are on disk."""
+    boot, met, synced = tmp_path / "boot_id", list[bool](), list[Path]()
+    source, series = find_source(str(tarball(tmp_path))), read_series("s", "arm")
+    monkeypatch.setattr(build_module, "BOOT_ID", boot)
+    monkeypatch.setattr(build_module, "series_in", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(build_module, "sync_below", synced.append)
+
+    def built(boot_id: str, ends: Exception | None = None) -> None:
+        def compiled(_: Path, room: Path) -> Kernel:
+            met.append((room / "objects").exists())
+            (room / "objects").mkdir(exist_ok=True)
+            if ends:
+                raise ends
+            return KERNEL
+
+        boot.write_text(boot_id)
+        build_module.cached_or_built(lambda: None, compiled, tmp_path / "kept", (), series, source)
+
+    built("1")
+    with pytest.raises(RunFailed):
+        built("2", RunFailed("compile error"))
+    built("3")
+    assert met == [False, True, True] and len(synced) == 3
+    (synced[0] / "builds").write_text("3")  # as kill -9 leaves it
+    built("3")
+    (synced[0] / "builds").write_text("3")
+    built("4")
+    assert met[3:] == [True, False]
+
+
 def test_a_disk_that_fills_while_objects_are_copied_is_one_sentence_and_leaves_no_copy(tmp_path: Path):
     said = run_on_small_disk(
         tmp_path,

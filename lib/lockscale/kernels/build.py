@@ -26,6 +26,7 @@ from lockscale.files import (
     sync_folder,
     write_bytes,
     write_json,
+    write_text,
 )
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build_cache import RECORD, is_recorded, keep_files, kept_record
@@ -33,9 +34,17 @@ from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of, code_sha256
 from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import Series, apply_beside, with_on_top
-from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
+from lockscale.kernels.source import (
+    Source,
+    compiler,
+    find_source,
+    room_of,
+    sync_below,
+    unpacked,
+    version_in,
+)
 from lockscale.programs import need
-from lockscale.progress import told_if_long
+from lockscale.progress import tell, told_if_long
 
 LINES_OF_A_BUILD, LINES_OF_A_FURTHER_ARM = 1600, 90  # only scale the progress bar
 FIXED = {  # so that the same input gives the same build-id
@@ -46,6 +55,7 @@ FIXED = {  # so that the same input gives the same build-id
 }
 
 TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 TIMES = "times.json"  # beside the record: how long the build took decides nothing
 K = TypeVar("K", bound="Kernel")
 
@@ -119,8 +129,27 @@ def cached_or_built(
     with build_folder(source) as (tree, room):
         if not was_damaged and (kernel := cached()):
             return kernel
-        with series_in(whole, tree, room):
+        with series_in(whole, tree, room), _whole_objects(room):
             return compiled(tree, room)
+
+
+@contextlib.contextmanager
+def _whole_objects(room: Path) -> Iterator[None]:
+    """What a build leaves to the next is on disk; where the machine itself ended amid one, its objects go.
+
+    They may have no length then, and for make what is newer than its source is whole.
+    """
+    builds, boot = room / "builds", BOOT_ID.read_text()
+    if builds.exists() and builds.read_text() != boot:
+        tell("the last kernel build did not end before this machine went down: its objects are made again")
+        for objects in room.glob("objects*"):
+            shutil.rmtree(objects)
+    write_text(builds, boot)
+    try:
+        yield
+    finally:
+        sync_below(room)
+        builds.unlink()
 
 
 def key_of(whole: Series, source: Source, config_sha256: str) -> str:

@@ -196,16 +196,16 @@ def unpacked(source: Source, into: Path) -> Path:
             _REFUSED[source] = str(error)
             raise
         write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
-        _sync(half)
+        sync_below(half)  # a power cut would leave files of no length under the name that it gets
         half.rename(tree)
     finally:
         shutil.rmtree(half, ignore_errors=True)
     return tree
 
 
-def _sync(half: Path) -> None:
-    """What is to take its name is on disk: a power cut would leave files of no length under it."""
-    subprocess.run([need("sync"), "--file-system", str(half)], check=False)
+def sync_below(folder: Path) -> None:
+    """Whatever is in it is on disk, as is all else on its file system."""
+    subprocess.run([need("sync"), "--file-system", str(folder)], check=False)
 
 
 def _unpack(source: Source, half: Path, log: Path) -> None:
