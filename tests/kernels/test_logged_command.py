@@ -14,6 +14,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.files import locked
+from lockscale.kernels import logged_command
 
 BUILDS = """
 import signal, sys
@@ -79,6 +80,18 @@ def test_an_interrupted_build_takes_its_compilers_with_it(tmp_path: Path, by: si
         assert is_gone(child)
         with locked(tmp_path / "lock", "the folder"):
             pass
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_while_a_build_starts_waits_until_it_can_be_ended(by: signal.Signals):
+    reached, before = [], signal.signal(by, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), logged_command._interrupts_later():
+            os.kill(os.getpid(), by)
+            reached.append(by)
+    finally:
+        signal.signal(by, before)
+    assert reached == [by]
 
 
 def test_a_killed_build_keeps_its_folder_locked_while_its_compilers_run(tmp_path: Path):

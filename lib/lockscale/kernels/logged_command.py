@@ -83,7 +83,8 @@ def _started(argv: Sequence[str], env: dict[str, str]) -> Iterator[subprocess.Po
 def _interrupts_later() -> Iterator[None]:
     """Signals come at its end: one while a process starts would leave it to nobody."""
     came: list[int] = []
-    mine = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # as lockscale.cli takes them
+    mine = asked if threading.current_thread() is threading.main_thread() else ()
     before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in mine}
     try:
         yield
