@@ -86,7 +86,7 @@ def test_an_interrupted_build_takes_its_compilers_with_it(tmp_path: Path, by: si
 def test_an_interrupt_while_a_build_starts_waits_until_it_can_be_ended(by: signal.Signals):
     reached, before = [], signal.signal(by, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), logged_command._interrupts_later():
+        with pytest.raises(KeyboardInterrupt), logged_command.interrupts_later():
             os.kill(os.getpid(), by)
             reached.append(by)
     finally:

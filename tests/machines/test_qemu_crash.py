@@ -2,7 +2,10 @@
 """An emulator that crashes is not the kernel's fault: once, while it boots. Here a shell stands for QEMU."""
 
 import shlex
+import signal
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +35,24 @@ def test_an_emulator_that_crashes_in_a_boot_is_started_once_more(monkeypatch, tm
     with QemuMachine(GUEST, tmp_path) as machine:
         assert machine.run(["echo", "here"]).stdout == "here\n"
     assert count.read_text() == "xx" and "started once more" in capfd.readouterr().err
+
+
+def test_an_interrupt_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Else it would go on with this machine's lock, and nobody would know of it."""
+    crashes(monkeypatch, tmp_path, times=0)
+    start, started = subprocess.Popen, list[subprocess.Popen[bytes]]()
+
+    def interrupted(argv: list[str], **how: Any) -> subprocess.Popen[bytes]:
+        process = start(argv, **how)
+        if "printf" in argv[2]:
+            signal.raise_signal(signal.SIGINT)
+            started.append(process)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt), QemuMachine(GUEST, tmp_path):
+        pass
+    assert started[0].poll() is not None
 
 
 def test_and_no_more_than_once(monkeypatch, tmp_path: Path):

@@ -65,7 +65,7 @@ def _started(argv: Sequence[str], env: dict[str, str]) -> Iterator[subprocess.Po
     process = None
     with contextlib.ExitStack() as stack:
         try:
-            with _interrupts_later():
+            with interrupts_later():
                 process = subprocess.Popen(
                     argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     text=True, errors="replace", env=env, start_new_session=True, close_fds=False,
@@ -80,7 +80,7 @@ def _started(argv: Sequence[str], env: dict[str, str]) -> Iterator[subprocess.Po
 
 
 @contextlib.contextmanager
-def _interrupts_later() -> Iterator[None]:
+def interrupts_later() -> Iterator[None]:
     """Signals come at its end: one while a process starts would leave it to nobody."""
     came: list[int] = []
     asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # as lockscale.cli takes them

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from lockscale.errors import BadInput, BootHung, RunFailed
+from lockscale.kernels.logged_command import interrupts_later
 from lockscale.machines.channel import Channel
 from lockscale.machines.guest_init import write_starter
 from lockscale.machines.guest_reaper import GuestReaper
@@ -166,7 +167,7 @@ class QemuMachine(Machine):
             self.reaper = GuestReaper(self.room)
         # Append: qemu opens the same file again, and two offsets would overwrite each other. Not close_fds:
         # between here and watches() the guest itself holds the machine's lock.
-        with self.console.open("ab") as console:
+        with self.console.open("ab") as console, interrupts_later():
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
                 env={**environment(), "TMPDIR": str(self.room)}, close_fds=False,
