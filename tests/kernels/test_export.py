@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -285,6 +286,26 @@ def test_a_write_that_fails_leaves_nothing(made, tmp_path: Path, monkeypatch, fo
     with pytest.raises(OSError, match="No space"):
         export(series, form, tmp_path / "outs" / out)
     assert not list((tmp_path / "outs").iterdir())
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from lockscale import paths
+from lockscale.kernels import export as module
+from lockscale.kernels.series import read_series
+paths.KERNEL_PATCHES, write = Path(sys.argv[1]), module.write_bytes
+module.write_bytes = lambda *file: (write(*file), os.kill(os.getpid(), 9))
+module.export(read_series("s", "arm"), "quilt", Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_export_left_goes_with_the_next(made, tmp_path: Path):
+    out = tmp_path / "outs" / "out"
+    subprocess.run([sys.executable, "-c", KILLED, str(paths.KERNEL_PATCHES), str(out)], check=False)
+    assert len(list(out.parent.iterdir())) == 1 and not out.exists()
+    export(made[0], "quilt", out)
+    assert list(out.parent.iterdir()) == [out]
 
 
 @pytest.mark.parametrize("form", ["mbox", "quilt", "ldiskfs"])

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A series in the form that others take: git am, quilt, or a Lustre tree's ldiskfs."""
 
-import os
 import re
-import shutil
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from lockscale.kernels.mail import (
     subject_of,
 )
 from lockscale.kernels.series import Series, touched_files
+from lockscale.scratch import scratch_folder
 
 # What ldiskfs/autoMakefile.am of Lustre copies out of a kernel before it patches.
 LDISKFS_TAKES = re.compile(
@@ -81,13 +80,11 @@ def _write_mails(path: Path, letter: bytes, mails: bytes) -> Exported:
 
 
 def _write_folder(path: Path, files: dict[str, bytes]) -> None:
-    half = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder("export", path.parent) as room:
         for name, content in files.items():
-            write_bytes(half / name, content)
-        half.rename(path)
-    finally:
-        shutil.rmtree(half, ignore_errors=True)
+            write_bytes(room / path.name / name, content)
+        (room / path.name).rename(path)
 
 
 def _title(series: Series) -> str:
