@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.scratch import NAME, ScratchFolder, remove_orphans, scratch_folder
+from lockscale.scratch import MACHINE, NAME, ScratchFolder, of_machine, remove_orphans, scratch_folder
 
 HOLDER = """\
 import sys, time
@@ -68,19 +68,29 @@ def test_a_living_process_keeps_its_own(tmp_path: Path):
 def test_what_is_not_ours_stays(tmp_path: Path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real/file").touch()
-    (tmp_path / "lockscale-link.abcdefgh").symlink_to(tmp_path / "real")
-    (tmp_path / "lockscale-file.abcdefgh").touch()
+    (tmp_path / f"lockscale-link-{MACHINE}.abcdefgh").symlink_to(tmp_path / "real")
+    (tmp_path / f"lockscale-file-{MACHINE}.abcdefgh").touch()
     (tmp_path / "lockscale-guest-0123").mkdir()
-    (tmp_path / "lockscale-notes.20260131").mkdir()  # a person's
-    (tmp_path / "lockscale-notes.20260131").chmod(0o755)
+    (tmp_path / f"lockscale-notes-{MACHINE}.20260131").mkdir()  # a person's
+    (tmp_path / f"lockscale-notes-{MACHINE}.20260131").chmod(0o755)
     before = sorted(tmp_path.iterdir())
     remove_orphans(tmp_path)
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "real/file").exists()
 
 
+def test_what_another_machine_holds_in_a_shared_folder_stays(tmp_path: Path):
+    """flock(2) on a folder of NFS or Lustre is this machine's alone."""
+    other = tmp_path / f"lockscale-load-{of_machine(b'', 'another')}.abcdefgh"
+    other.mkdir(mode=0o700)
+    with scratch_folder("load", tmp_path):
+        assert other.is_dir()
+    ids = {of_machine(one, host) for one in (b"1", b"2") for host in ("a", "b")}
+    assert len(ids) == 4 and MACHINE not in ids
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
 def test_what_another_user_left_stays(tmp_path: Path):
-    other = tmp_path / "lockscale-test.abcdefgh"
+    other = tmp_path / f"lockscale-test-{MACHINE}.abcdefgh"
     other.mkdir(mode=0o700)
     os.chown(other, 65534, 65534)
     remove_orphans(tmp_path)

@@ -2,18 +2,29 @@
 """Temporary folders that do not outlive their process, however it ends.
 
 A process that is killed removes nothing. So each folder is held by flock(2), which the kernel lets go of when
-its process is gone, and whoever makes the next one removes those of this user that nobody holds.
+its process is gone, and whoever makes the next one removes those of this user that nobody holds. Machines that
+share a disk over NFS or Lustre see no lock of another on a folder, so the names of each are its own.
 """
 
 import contextlib
 import fcntl
+import hmac
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-NAME = "lockscale-*.????????"
+
+def of_machine(machine_id: bytes, host: str) -> str:
+    """What tells this machine from others, and names it to nobody; hosts may share an id, or have none."""
+    return hmac.digest(machine_id + host.encode(), b"lockscale", "sha256").hex()[:6]
+
+
+_ID = Path("/etc/machine-id")
+MACHINE = of_machine(_ID.read_bytes() if _ID.is_file() else b"", socket.gethostname())
+NAME = f"lockscale-*-{MACHINE}.????????"
 """Of every such folder, as made by mkdtemp(3); no other file of the project has such a name."""
 MODE = 0o700
 """Of every such folder, by which it is told from a person's of such a name, as lockscale-notes.20260131."""
@@ -71,7 +82,7 @@ def _opened(path: Path) -> Iterator[int]:
 def _made(what: str, home: Path) -> tuple[Path, int]:
     """A new folder, and what holds it; made again where it was taken for an orphan before it was held."""
     while True:
-        path = Path(tempfile.mkdtemp(prefix=f"lockscale-{what}.", dir=home))
+        path = Path(tempfile.mkdtemp(prefix=f"lockscale-{what}-{MACHINE}.", dir=home))
         with contextlib.suppress(FileNotFoundError):
             held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
             fcntl.flock(held, fcntl.LOCK_EX)

@@ -101,7 +101,7 @@ def test_a_run_of_this_machine_does_not_go_on_on_one_with_another_processor(
 def test_a_second_controller_of_one_run_leaves_the_folder_of_the_firsts_load(run: Run):
     """As two have it that name different locks of the machine; a killed one's folder goes."""
     held = HeldMachine(run, load_study("inode-claim", SMALL), HERE)
-    killed = run.folder / "lockscale-load.12345678"
+    killed = run.folder / NAME.replace("*", "load").replace("????????", "12345678")
     killed.mkdir(mode=0o700)
     with held.boot("as-found", 1) as first:
         assert not killed.exists()
