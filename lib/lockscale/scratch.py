@@ -2,8 +2,8 @@
 """Temporary folders that do not outlive their process, however it ends.
 
 A process that is killed removes nothing. So each folder is held by flock(2), which the kernel lets go of when
-its process is gone, and whoever makes the next one removes those of this user that nobody holds. Machines that
-share a disk over NFS or Lustre see no lock of another on a folder, so the names of each are its own.
+its process is gone, and whoever makes the next one removes those of this user that nobody holds. Of machines
+that share a disk over NFS or Lustre none sees another's lock on a folder, so the names of each are its own.
 """
 
 import contextlib
