@@ -171,6 +171,17 @@ def test_the_lock_of_the_machine_lies_where_every_user_writes(inside: Path, monk
     assert for_all_users(str(roots)) == inside / "of-one-user"
 
 
+def test_on_a_full_disk_every_command_begins_all_the_same(inside: Path, monkeypatch: pytest.MonkeyPatch):
+    """Then no folder for temporary files is to be had, and what needs none does not ask for one."""
+
+    def full() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", full)
+    inside.chmod(0o1777)
+    assert for_all_users(str(inside)) == inside
+
+
 def test_the_name_of_a_new_file_is_on_disk_as_its_content_is(inside: Path, synced):
     write_bytes(inside / "a" / "b" / "rows.csv", b"x")
     assert (inside, ["a"]) in synced and (inside / "a", ["b"]) in synced

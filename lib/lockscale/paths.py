@@ -21,8 +21,10 @@ def _working_folder() -> Path:
 
 def for_all_users(*folders: str) -> Path:
     """The first of `folders` that every user writes to: TMPDIR is one user's, /run/lock may be root's."""
-    there = (Path(folder) for folder in folders if os.access(folder, os.W_OK))
-    return next((one for one in there if one.stat().st_mode & stat.S_IWOTH), Path(tempfile.gettempdir()))
+    for folder in map(Path, folders):
+        if os.access(folder, os.W_OK) and folder.stat().st_mode & stat.S_IWOTH:
+            return folder
+    return Path(tempfile.gettempdir())  # which fails where the disk is full
 
 
 SHARE = Path(__file__).resolve().with_name("share")
