@@ -143,6 +143,21 @@ def test_what_is_written_is_synced_before_it_takes_the_name_or_is_called_done(
         assert found[0] == content
 
 
+def test_a_disk_that_fails_is_named_and_a_line_that_it_did_not_take_is_not_there(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    append_line(inside / "journal", "first")
+    write_text(inside / "rows.csv", "old")
+    monkeypatch.setattr(os, "fsync", fails)
+    for write in (append_line, write_text):
+        with pytest.raises(OSError, match=f"Input/output error: '{inside}'"):
+            write(inside / {append_line: "journal", write_text: "rows.csv"}[write], "new")
+    assert (inside / "journal").read_text() == "first\n" and (inside / "rows.csv").read_text() == "old"
+
+
 def test_a_lock_for_all_users_follows_no_link(inside: Path):
     """In a folder that everybody writes to, a link of somebody's would lead to any file of ours."""
     (inside / "precious").write_text("kept")
