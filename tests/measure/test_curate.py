@@ -11,7 +11,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import sha256_of_json, write_json
+from lockscale.files import locked, sha256_of_json, write_json
 from lockscale.measure import curate as curate_module
 from lockscale.measure.curate import curate
 from lockscale.measure.run_folder import Run, curated_run, latest_run, read_prediction
@@ -82,6 +82,20 @@ def test_a_run_is_kept_whole_or_not_at_all_wherever_it_is_killed(
 def test_a_run_without_rows_is_not_kept(tmp_path: Path):
     with pytest.raises(BadInput, match=r"no rows\.csv"):
         curate(Run(tmp_path))
+
+
+def test_a_run_that_is_still_running_is_not_kept_without_its_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its rates are whole, and the kernels that count are still being built."""
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    with (
+        locked(run.folder / "pipeline.lock", "the run"),
+        pytest.raises(BadInput, match=f"run {run.id} is still running: keep it once it has ended"),
+    ):
+        curate(run)
+    assert curate(run).is_dir()
 
 
 def test_a_run_of_which_only_some_counts_are_done_is_not_kept_without_them(

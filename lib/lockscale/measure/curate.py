@@ -47,6 +47,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import sync_folder, write_bytes
+from lockscale.measure.resume import state_of
 from lockscale.measure.rows import keep_hash, refuse_changed
 from lockscale.measure.run_folder import Run, read_provenance
 from lockscale.scratch import scratch_folder
@@ -214,6 +215,8 @@ def curate(run: Run) -> Path:
     """
     if not run.rows.is_file():
         raise BadInput(f"run {run.id} has no rows.csv: finish measuring before you keep it")
+    if state_of(run) == "running":  # its counts come after its rates
+        raise BadInput(f"run {run.id} is still running: keep it once it has ended")
     for journal in sorted(run.folder.glob(f"*/{run.journal.name}")):
         if not journal.with_name(run.rows.name).is_file():
             raise BadInput(
