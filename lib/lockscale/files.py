@@ -41,13 +41,14 @@ def expanded(path: str) -> Path:
 def full_disk_is_one_sentence(where: Path, unwritten: str = "") -> Iterator[None]:
     """Turn "no space left" under `where` into a sentence: what to free, and which file is not written.
 
-    Another error, as of a disk that fails, says where.
+    The error of a disk that fails says where.
     """
     try:
         yield
     except OSError as error:
+        if error.errno == errno.EIO and not error.filename:  # fsync(2) knows of no name
+            error.filename = str(where)
         if error.errno not in FULL:
-            error.filename = error.filename or str(where)  # fsync(2) knows of none
             raise
         lost = f", so that {printable(unwritten)} is not written" if unwritten else ""
         raise FullDisk(f"the disk under {where} is full{lost}: {MAKE_ROOM}") from error
