@@ -14,7 +14,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.cli import main
-from lockscale.errors import BadInput, Interrupted, RunFailed
+from lockscale.errors import BadInput, FullDisk, Interrupted, RunFailed
 from lockscale.kernels.series import Series, read_series
 from lockscale.kernels.source import VARIABLE
 from lockscale.machines.machine import Completed, Machine, Step
@@ -183,6 +183,16 @@ def test_a_campaign_that_fails_costs_its_study_alone(bench: Bench, error: Except
     found = checked()
     assert {name for name, one in found.items() if one.ok} == {"t/unpatched", "t/ours", "t/patched"}
     assert found["s/ours"].checks["counts"] == CheckResult(False, str(error))
+
+
+@pytest.mark.parametrize(("step", "name"), [("applies", "s/ours"), ("boots", "s/ours"), ("campaign", "s")])
+def test_a_full_disk_is_no_arms_fault_and_ends_the_check(bench: Bench, step: str, name: str):
+    """Else `--write-table` would say of each arm after it that it does not build."""
+    bench.errors[step, name] = FullDisk("the disk is full")
+    with pytest.raises(FullDisk, match=r"^the disk is full") as said:
+        check(None, boot=True)
+    assert bench.counted == [("s", ("unpatched", "patched", "ours"))] * (step == "campaign")
+    assert ("--resume patches-check-" in str(said.value)) == (step == "campaign")
 
 
 def test_counts_of_nothing_are_red_and_cost_their_study_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch):

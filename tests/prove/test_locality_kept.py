@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.prove import locality as locality_module
 from lockscale.prove.locality import localities
@@ -66,9 +66,10 @@ def test_a_boot_that_fails_is_named_at_the_end_and_costs_no_other(failing, tmp_p
     ]  # fmt: skip
 
 
-def test_figures_are_kept_as_they_come(failing, tmp_path: Path):
-    failing["ours 2"] = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FullDisk("a full disk is no boot's fault")])
+def test_figures_are_kept_as_they_come(failing, tmp_path: Path, error: BaseException):
+    failing["ours 2"] = error
+    with pytest.raises(type(error)):
         both()
     assert kept(tmp_path)[-1] == "ours 2 moving"
 

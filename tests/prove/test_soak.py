@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.machines.machine import Completed, Machine, Step, Write
 from lockscale.prove import soak as soak_module
@@ -209,9 +209,12 @@ def test_an_arm_that_fails_keeps_its_options_of_mkfs(
     assert (found.failure, found.mkfs) == ("panic", beside.mkfs)
 
 
-def test_what_was_soaked_is_kept_when_the_command_is_cut_off(guests: dict[str, Exception], tmp_path: Path):
-    guests["other"] = MemoryError()
-    with pytest.raises(MemoryError):
+@pytest.mark.parametrize("error", [MemoryError(), FullDisk("a full disk is no arm's fault")])
+def test_what_was_soaked_is_kept_when_the_command_is_cut_off(
+    guests: dict[str, Exception], tmp_path: Path, error: Exception
+):
+    guests["other"] = error
+    with pytest.raises(type(error)):
         soaks(DEBUG, BASE, ARM, OTHER)
     (kept,) = tmp_path.glob("soak-*/soak.json")
     assert [one["arm"] for one in json.loads(kept.read_text())] == ["base", "arm"]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput, Interrupted, RunFailed
+from lockscale.errors import BadInput, FullDisk, Interrupted, RunFailed
 from lockscale.files import write_text
 from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
@@ -154,7 +154,8 @@ def check(
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
     runs/patches-check-<time>, and a copy of the chosen studies' in `keep`. resume: such a folder, whose boots
     of the same kernels under the same load are not repeated. A fault of an arm is a red entry of that arm;
-    BadInput is a fault of what all arms need: the choice, the kernel source, its build folder, the tools.
+    BadInput is a fault of what all arms need: the choice, the kernel source, its build folder, a disk with
+    room, the tools.
     """
     names = chosen_names(which)
     found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in names}
@@ -227,6 +228,8 @@ def _outcome(step: Callable[[Series], CheckResult], series: Series) -> CheckResu
     """An arm that fails a step has failed, and the others are checked all the same."""
     try:
         return step(series)
+    except FullDisk:  # no arm's fault
+        raise
     except (BadInput, RunFailed) as error:
         return CheckResult(False, str(error))
 
@@ -236,12 +239,14 @@ def _count(found: Sequence[CheckedArm], target: Target, iterations: int, folder:
     studies = defaultdict(list)
     for one in found:
         studies[one.study].append(one)
+    again = f"the same command with --resume {folder.name} does not repeat the boots counted so far"
     for name, arms in studies.items():
         try:
             _count_study(load_whole_study(name), arms, target, iterations, folder)
         except KeyboardInterrupt:
-            again = f"the same command with --resume {folder.name} does not repeat the boots counted so far"
             raise Interrupted(f"interrupted: {again}") from None
+        except FullDisk as error:
+            raise FullDisk(f"{error}; {again}") from None
         except (BadInput, RunFailed) as error:
             for one in arms:
                 one.checks.setdefault("counts", CheckResult(False, str(error)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import write_json
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe, safe_of
@@ -179,6 +179,8 @@ def localities(
                 for one in locality(series, target, iteration, state):
                     found.append(one)
                     write_json(kept, [each.as_json() for each in found])
+            except FullDisk:  # no boot's fault
+                raise
             except (BadInput, RunFailed) as error:
                 failures.append(f"{series.name}, iteration {iteration}: {error}")
         shown.update(len(boots))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import write_json
 from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
@@ -196,6 +196,8 @@ def _loads(
 def _outcome(series: Series, kind: str, target: Target, guest_seconds: int, beside: Beside) -> Soaked:
     try:
         return soak(series, kind, target, guest_seconds, beside)
+    except FullDisk:  # no arm's fault
+        raise
     except (BadInput, RunFailed) as error:
         return replace(_failed(series, kind, str(error)), mkfs=beside.mkfs)
 

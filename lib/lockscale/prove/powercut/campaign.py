@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import full_disk_is_one_sentence, write_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.base import base
@@ -253,6 +253,8 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
             options = load_whole_study(series.study).options_of(series.arm)
             try:
                 kernel = build(series)
+            except FullDisk:  # no arm's fault
+                raise
             except (BadInput, RunFailed) as error:
                 same = _not_cut(series.name, error)
             else:
