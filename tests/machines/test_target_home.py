@@ -130,7 +130,10 @@ def test_target_home_brings_a_server_home_from_whatever_was_left(
     assert any(line.startswith("find /var/tmp ") and line.endswith(" -delete") for line in server.asked)
 
 
-def test_an_interrupt_after_which_the_server_does_not_come_home_says_both(monkeypatch: pytest.MonkeyPatch):
+def test_an_interrupt_after_which_the_server_does_not_come_home_says_both(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    """The sentence, and the log: a notebook that was interrupted hands no error on."""
     comes_home = iter([None, RunFailed("the server is off")])
 
     def go_home(*_: object) -> None:
@@ -147,3 +150,4 @@ def test_an_interrupt_after_which_the_server_does_not_come_home_says_both(monkey
         server_recovery.on_own_kernel(load_target("example-server"), "target boot"),
     ):
         raise KeyboardInterrupt
+    assert capfd.readouterr().err == "| the server is off\n"

@@ -35,6 +35,17 @@ def test_a_silent_notebook_says_again_where_it_is(
     )
 
 
+def test_what_a_notebook_said_last_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Such as that an interrupted run did not bring its server home."""
+    log = tmp_path / "log"
+    with execution._progress_shown("5/8 05_measure", log, True):
+        deadline_s, said = time.monotonic() + 60, ""
+        while "starts" not in said and time.monotonic() < deadline_s:
+            said += capsys.readouterr().err
+        log.write_text(f"{TABLE_MARK}the server is off\n")
+    assert "[5/8 05_measure] | the server is off\n[5/8 05_measure] done in" in capsys.readouterr().err
+
+
 def test_an_interrupted_notebook_is_not_called_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with (
         pytest.raises(KeyboardInterrupt),

@@ -22,6 +22,7 @@ from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import SshHost
 from lockscale.measure.rows import Origin
 from lockscale.measure.target import holder_of, read_holder
+from lockscale.progress import tell
 from lockscale.study.file import SshTarget
 
 
@@ -149,4 +150,6 @@ def _boot_own_kernel_after(
     try:
         _boot_own_kernel(server, target, lock)
     except (BadInput, RunFailed) as later:
+        if isinstance(error, KeyboardInterrupt):  # whoever runs our notebook hears no more of it
+            tell(str(later))
         raise RunFailed(f"{str(error) or 'interrupted'}; besides, {later}") from error

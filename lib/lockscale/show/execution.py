@@ -153,10 +153,12 @@ def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -
     """Every table and the latest note of `log`; where nothing is new, the last one again."""
     started_s = shown_s = time.monotonic()
     note = ""
-    say(f"[{what}] starts")
     with log.open() as lines:
         lines.seek(0, os.SEEK_END)
-        while not ended.wait(0.5):
+        say(f"[{what}] starts")
+        over = False
+        while not over:
+            over = ended.wait(0.5)  # what it said last is said, too
             news = [line.rstrip() for line in lines if line.strip()]
             now_s = time.monotonic()
             for line in [x for x in news[:-1] if x.startswith(TABLE_MARK)] + news[-1:]:
