@@ -30,6 +30,7 @@ from lockscale.machines.virtual_time import (
     refuse_library,
 )
 from lockscale.programs import find, need
+from lockscale.progress import say
 from lockscale.scratch import scratch_folder
 
 CONSOLE_LINES_SHOWN = 12
@@ -154,7 +155,7 @@ class QemuMachine(Machine):
                 if self.abandoned:
                     raise
                 # Emulation itself crashes now and then. What an arm does wrong while it boots, it does again.
-                print("QEMU exited while a guest booted: it is started once more", file=sys.stderr)
+                say("QEMU exited while a guest booted: it is started once more")
                 self._boot()
         except BaseException:
             self._remove()
