@@ -3,6 +3,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,6 +67,19 @@ def test_what_a_server_says_of_itself_is_kept_without_its_names(run: Run, monkey
         said = kept.read_text()
         assert not [name for name in ("seven", "/ada", "10.9.8") if name in said], kept
         assert "/dev/sda1" in said and "quiet" in said
+
+
+def test_a_run_that_ended_in_an_error_tells_no_more_of_itself(run: Run, monkeypatch: pytest.MonkeyPatch):
+    """In a notebook, where the error is kept, its bar went on below a cell that had failed."""
+
+    def full(*_: object) -> None:
+        raise FullDisk("the disk is full")
+
+    monkeypatch.setattr("lockscale.measure.run._keep", full)
+    before = threading.active_count()
+    with pytest.raises(BadInput, match=r"^the disk is full") as kept:
+        run_plan(run, load_study("inode-claim", SMALL), HERE)
+    assert kept.tb and threading.active_count() == before
 
 
 def test_a_finished_run_of_other_kernels_is_not_told_to_be_of_these(

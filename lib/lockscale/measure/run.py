@@ -10,7 +10,8 @@ import gzip
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -40,7 +41,11 @@ from lockscale.study.file import Study, Target
 T = TypeVar("T")
 
 
-def run_steps(steps: Sequence[Step], do: Callable[[Step], T], at_once: int) -> Iterator[tuple[Step, T]]:
+Given = Generator[tuple[Step, T], None, None]
+"""To be closed: who keeps the error of its reader keeps it too, with its threads."""
+
+
+def run_steps(steps: Sequence[Step], do: Callable[[Step], T], at_once: int) -> Given[T]:
     """Each step with what `do` gave of it, as soon as it is done; at most `at_once` run.
 
     The first error ends it: no further step begins, and whoever holds the target ends those that run.
@@ -163,7 +168,7 @@ def carry_out(
     shown: Progress,
     measured: Callable[[Step, Booted, Progress], T],
     time_left: Callable[[float], str] = lambda _: "",
-) -> Iterator[tuple[Step, Done[T]]]:
+) -> Given[Done[T]]:
     """What `measured` gives of each step that the journal lacks, in a boot of its own, to be kept.
 
     time_left: what a line says of it, given how many steps are behind; `shown` may say it by itself.
@@ -181,8 +186,8 @@ def carry_out(
 
     told = RunProgress(shown, lambda done: time_left(done - before), work.held.threads, work.study.name)
     shares = Shares(told, before)
-    with told:
-        for step, done in run_steps(left, boot, work.held.at_once):
+    with told, closing(run_steps(left, boot, work.held.at_once)) as done_in_turn:
+        for step, done in done_in_turn:
             yield step, done
             shares.tell(step, 1, "")
 
@@ -217,8 +222,11 @@ def measure_apart(
             said = {"run": run.id, "origin": held.origin, "target": target.public(), **held.describe()}
             write_json(into.provenance, said)
             work = Work(run, study, held, journal)
-            with progress(f"{what} on {held.label}", len(steps)) as shown:
-                for step, done in carry_out(work, steps, shown, lambda *on: measured(work, *on)):
+            with (
+                progress(f"{what} on {held.label}", len(steps)) as shown,
+                closing(carry_out(work, steps, shown, lambda *on: measured(work, *on))) as of_boots,
+            ):
+                for step, done in of_boots:
                     rows = [asdict(row) for row in rows_of_step(work, step, done)]
                     journal.add(step, rows=rows, wall_s=round(done.wall_s, 1))
         write_rows(into.rows, journal.rows(steps))
@@ -230,11 +238,15 @@ def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s:
     left = len(work.journal.left(steps))
     live = Live(known_s, left, work.held.at_once)
     what = f"measure {work.study.name} on {work.held.label}"
-    with progress(what, len(steps), tells_left=False) as shown:  # `live` tells it
-        of_boot = carry_out(
-            work, steps, shown, lambda step, *on: measure(on[0], work.study, step, on[1]), live.now_left
-        )
-        for k, (step, done) in enumerate(of_boot, start=1):
+
+    def measured(step: Step, booted: Booted, share: Progress) -> MeasuredBoot:
+        return measure(booted, work.study, step, share)
+
+    with (
+        progress(what, len(steps), tells_left=False) as shown,  # `live` tells it
+        closing(carry_out(work, steps, shown, measured, live.now_left)) as of_boots,
+    ):
+        for k, (step, done) in enumerate(of_boots, start=1):
             _keep(work, step, done, said)
             rows = [row for entry in work.journal.entries.values() for row in entry["rows"]]
             live.done(rows, done.wall_s, left - k)
