@@ -149,7 +149,7 @@ def _whole_objects(room: Path) -> Iterator[None]:
         yield
     finally:
         sync_below(room)
-        builds.unlink()
+        builds.unlink(missing_ok=True)
 
 
 def key_of(whole: Series, source: Source, config_sha256: str) -> str:
