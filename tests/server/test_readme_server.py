@@ -88,7 +88,7 @@ def interrupted(argv: list[str], runs: Path, **how: Any) -> str:
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True, **how)
     threading.Thread(target=_interrupt, args=(process, runs, before), daemon=True).start()
     _, said = process.communicate(timeout=7200)
-    assert process.returncode == 1, said
+    assert process.returncode == 130, said
     return said
 
 
