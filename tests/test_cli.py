@@ -2,6 +2,7 @@
 """What each command prints: one JSON value or one table on stdout."""
 
 import csv
+import os
 import re
 import statistics
 import subprocess
@@ -144,6 +145,16 @@ def test_who_says_how_it_goes_on_was_interrupted_too(lockscale: Lockscale, monke
     monkeypatch.setattr("lockscale.show.simulated.simulate", interrupt)
     said = lockscale("sim", "machine_repairman")
     assert (said.status, said.err) == (130, "lockscale: interrupted: the same command continues\n")
+
+
+def test_that_nobody_reads_on_is_no_failure_of_what_was_asked():
+    """As of `lockscale study list | head -1`: 1 would say that a guest or a check failed."""
+    read, write = os.pipe()
+    os.close(read)
+    argv = [sys.executable, "-m", "lockscale", "study", "list"]
+    done = subprocess.run(argv, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_where_streams_are_closed_no_file_of_ours_takes_their_place(tmp_path: Path):

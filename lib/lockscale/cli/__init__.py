@@ -12,7 +12,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.completion import show_completion
 from lockscale.cli.kernels import kernel, target
-from lockscale.cli.output import INTERRUPTED, say
+from lockscale.cli.output import INTERRUPTED, UNREAD, say
 from lockscale.cli.patches import patches
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.sim import sim
@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         _end(f"{error.ctx.command_path} needs a command: {error.ctx.command_path} --help lists them", 2)
     except click.ClickException as error:
         _end(error.format_message() + _elsewhere(error), 2)
+    except SystemExit:  # click's own, of a standard output that nobody reads any more, with 1
+        sys.exit(UNREAD)
     except click.Abort:
         _end("interrupted", INTERRUPTED)
     except BadInput as error:

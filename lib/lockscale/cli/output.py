@@ -10,7 +10,7 @@ import click
 
 from lockscale.errors import BadInput, printable_lines
 
-INTERRUPTED = 130  # as a shell reports SIGINT
+INTERRUPTED, UNREAD = 130, 141  # as a shell reports SIGINT and SIGPIPE
 
 
 def _remember(context: click.Context, _: click.Parameter, asked: bool) -> None:
