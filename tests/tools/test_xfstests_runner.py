@@ -120,6 +120,21 @@ def compared(folder: Path, **chosen: Any) -> Any:
     return compare_with_base(SERIES, load_target("qemu"), folder, **chosen)
 
 
+def test_what_failed_on_a_full_disk_is_not_kept(
+    kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Of the arm it would be a failure that the base does not have."""
+
+    def full(*_: object) -> None:
+        raise BadInput("the guest's scratch disk needs 16 MiB")
+
+    kernels.fails = {TESTS[0]: 3}
+    monkeypatch.setattr(module, "need_free_space", full)
+    with pytest.raises(BadInput, match="scratch disk needs"):
+        compared(tmp_path)
+    assert not (tmp_path / "results.csv").exists()
+
+
 def test_both_kernels_run_each_piece_side_by_side_so_that_half_a_run_compares_half_the_tests(
     kernels: Kernels, tmp_path: Path
 ):

@@ -7,6 +7,7 @@ takes. The results of a piece are kept at once, and an interrupted run continues
 """
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lockscale.errors import BadInput, BootHung, Interrupted, RunFailed, printable
-from lockscale.files import sha256_of_json
+from lockscale.files import need_free_space, sha256_of_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, refuse_unsafe
@@ -23,7 +24,7 @@ from lockscale.machines.guest_disks import Disks, Scratch
 from lockscale.machines.machine import Machine, Write, assert_runs, must, must_all
 from lockscale.machines.qemu import QemuMachine
 from lockscale.measure.file_system import make
-from lockscale.measure.target_qemu import guest_of, named_disk
+from lockscale.measure.target_qemu import LEAST_MIB, guest_of, named_disk
 from lockscale.progress import LINE_EVERY_S, Progress, progress, tell
 from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.scratch import scratch_folder
@@ -144,6 +145,8 @@ class Pair:
                 while running:
                     over, running = wait(running, LINE_EVERY_S, FIRST_COMPLETED)
                     for one in over:
+                        one.result()  # on a full disk tests fail that would not
+                        need_free_space(Path(tempfile.gettempdir()), LEAST_MIB, "the guest's scratch disk")
                         found = [self._outcome(begun[one], iteration, result) for result in one.result()]
                         self.kept += found
                         ended += len(found)
