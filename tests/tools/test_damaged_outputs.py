@@ -25,9 +25,9 @@ LOADS = {
     ],
     "reaim": ["reaim-multiuser.txt", "reaim-singleuser.txt"],
     "fio": ["fio-3.33-files.json", "fio-3.42-create.json", "fio-3.42-randrw.json"],
-    "mmtests": ["mmtests-creat_clo.txt", "mmtests-netperf.txt", "mmtests-kernbench.txt"],
+    "mmtests": ["mmtests-creat_clo.txt", "mmtests-netperf-by-hand.txt", "mmtests-kernbench-by-hand.txt"],
     "changelog-table": [
-        "changelog-stress-orphan.txt", "changelog-fallocate2-v1.txt", "changelog-fallocate2-v3.txt",
+        "changelog-stress-orphan.txt", "changelog-fallocate2-v1.txt", "changelog-two-machines-by-hand.txt",
     ],
     "mdtest": sorted(path.name for path in SAMPLES.glob("mdtest-*")),
     "fsload": sorted(path.name for path in SAMPLES.glob("fsload-*")),
@@ -36,7 +36,7 @@ LOADS = {
 PROSE = {
     "changelog-stress-orphan.txt": ["SAS.*\n", "stress-orphan.*\n"],
     "changelog-fallocate2-v1.txt": ["Test:.*\n", "Observation:.*\n"],
-    "changelog-fallocate2-v3.txt": ["Test:.*\n", "Observation:.*\n"],
+    "changelog-two-machines-by-hand.txt": ["Test:.*\n", "Observation:.*\n"],
     "mmtests-creat_clo.txt": ["For reaim.*\n"],
     "will-it-scale-run.txt": [r"\$.*\n"],
 }
