@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from lockscale.errors import BadInput
-from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
@@ -33,15 +34,22 @@ from lockscale.predict.lock_verdict import (
     worth_by_chance,
 )
 from lockscale.predict.next_bottleneck import NextLimit, ends_at, next_limits
-from lockscale.predict.one_lock import OneLock, from_wait_share, off_by_pct
+from lockscale.predict.one_lock import from_wait_share, off_by_pct
 from lockscale.predict.patch_language import read_patch
-from lockscale.predict.published_gains import GainInterval, GainModel, learn, promise_of
+from lockscale.predict.published_gains import GainModel, learn, promise_of
 from lockscale.tools.lock_match import Match
-from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.lock_profile import SAMPLES, LockProfile
 
 MOST_PROMISED = promise_of(1.0)
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
+
+ASLEEP = "perf lock contention -ab -- LOAD"
+OR_ASLEEP = "or bcc's offcputime -K 10, while the load runs"
+PROFILE = "perf record -a -g -- LOAD && perf report --stdio --children"  # cycles, or else cpu-clock
+WORTH_IT = 0.95
+"""What a measurement has to leave of an interval at most, on average, to be proposed."""
+RATES = "-r 1:RATE,N:RATE"
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,20 @@ class PatchGain:
     @property
     def at_least(self) -> bool:
         return self.promise is not None and self.promise >= MOST_PROMISED
+
+
+@dataclass(frozen=True)
+class Advice:
+    """command: to be typed with one's own LOAD, or the options that give whatif the answer; empty where no
+    one command takes the measurement. note: what else there is to know, may be empty. width: of the interval
+    now, high over low; to: what the measurement is expected to leave of it.
+    """
+
+    measurement: str
+    command: str
+    note: str
+    width: float
+    to: float
 
 
 @dataclass(frozen=True)
@@ -137,7 +159,7 @@ def ask_lock(
         against_itself=itself,
         off_by_pct=off,
         candidates=found,
-        advice=advice(learned, found[0], measured.most_gain(), usual_most(cases), how_to_share(measured)),
+        advice=_advice(learned, found[0], measured, usual_most(cases)),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
         notes=[
             *notes_of(measured, asked, [one.promise for one in found]),
@@ -208,12 +230,8 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
         worth=worth_by_chance(measured, gain.worth, why),
         open=why,
         next_limit=following,
-        if_several=_if_several(freer) if of_one < of_several else None,
+        if_several=IfSeveral(*freer) if of_one < of_several else None,
     )
-
-
-def _if_several(gain: GainInterval) -> IfSeveral:
-    return IfSeveral(gain.low, gain.value, gain.high, gain.worth)
 
 
 def _left(asked: MatchedPatch) -> str:
@@ -234,12 +252,12 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         return "The unpatched rates are not checked: that needs rates at two thread counts or more.", None
     n = max(rates)
     waiting = measured.all_waits
-    base: OneLock
     if waiting is None:
-        base, whence = measured.lock_of_the_rates, "one lock and the work outside it, fitted to these rates"
+        whence = "one lock and the work outside it, fitted to these rates"
+        off = off_by_pct(measured.lock_of_the_rates, rates)
     else:
-        base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
-    off = off_by_pct(base, rates if waiting is None else measured.fewer_threads)
+        whence = f"one lock, from the waits at {n} threads"
+        off = off_by_pct(from_wait_share(waiting, n, rates[n]), measured.fewer_threads)
     if waiting is None and len(rates) == 2 and off < 1:
         return "The unpatched rates are not checked: two always fit the model, a third would check it.", None
     far = f"{off / 100 + 1:.0f} times" if off >= MANY_TIMES_PCT else f"{off:.0f}%"
@@ -258,3 +276,41 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
             doubt = "the share is wrong" if measured.profile is None else "the profile is from another run"
             said += f". Something else limits the rates, operations take longer beside others, or {doubt}"
     return said, off
+
+
+def _how_to_share(measured: UnpatchedData) -> tuple[str, str, str]:
+    """What tells the share of the time that threads wait for the lock, the command, and a note."""
+    if measured.waits_unseen:
+        return "the time that threads sleep, waiting for the lock", ASLEEP, OR_ASLEEP
+    timed = measured.profile is not None and any(one.wait_ns is not None for one in measured.profile.entries)
+    if measured.profile and measured.profile.of != SAMPLES and timed and not measured.lasted_s:
+        return "how long the profiled load ran", "--seconds SECONDS", ""
+    return "the share of the time spent waiting for the lock", PROFILE, ""
+
+
+def _advice(learned: GainModel, best: PatchGain, measured: UnpatchedData, usual_most: float) -> Advice:
+    """Of the measurements that are missing the one that leaves the narrowest interval.
+
+    usual_most: N times one thread's rate over the rate of N, in the middle of published cases.
+    """
+    options = []
+    left, promise, width, most = best.left, best.promise, best.high / best.low, measured.most_gain()
+    if promise is None:
+        widths = [learned.gain(left, one, most).width for one in learned.promises]
+        options.append(Advice(*_how_to_share(measured), width, float(np.exp(np.mean(np.log(widths))))))
+    if not np.isfinite(most):
+        what = "the rate of one thread, which bounds the rate of all threads"
+        bounded = learned.gain(left, promise, usual_most).width
+        options.append(Advice(what, RATES, "of the same load", width, bounded))
+    useful = [option for option in options if option.to < WORTH_IT * width]
+    if not useful:
+        may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
+        what = "the work" if read_patch(best.patch).of_work else "the lock"
+        return Advice(
+            f"to narrow the interval, measure a draft without {what}, where no data can be lost that matter",
+            "",
+            f"what limits the rate next shows only once {what} is gone{may}",
+            width,
+            width,
+        )
+    return min(useful, key=lambda option: option.to)
