@@ -4,7 +4,7 @@
 import pandas as pd
 import pytest
 
-from lockscale.predict.wait_shares import LEAST_SHARE, WaitShare, of_wait_shares, wait_shares
+from lockscale.predict.unpatched_run import LEAST_SHARE, WaitShare, of_wait_shares, wait_shares
 from lockscale.sim import load_model, simulate
 
 SPINNING = 2  # of Result.in_state_ns: running, holding, spinning, sleeping, ready

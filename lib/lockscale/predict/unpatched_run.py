@@ -5,10 +5,17 @@ Each arm's model is fitted to the unpatched arm's rates with that arm's own para
 and simulated with those of the other arm: a gain, patched over unpatched at the same number of processes, and
 how far the fit leaves it open. That takes minutes; what no model has is added afterwards
 (predict/gain_interval.py).
+
+A rate says how long an operation takes, not for what it waits. ftrace's function costs say it for two kinds
+of locks: those that spin, and those whose waiters may sleep. Entering a lock's function costs the tracer's
+time as well; one process alone, which waits for nobody, shows how much a call.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,12 +32,12 @@ from lockscale.predict.gain_interval import (
     UnpatchedFit,
     tell_gains,
 )
-from lockscale.predict.observed import Profile
+from lockscale.predict.observed import LOCK_FUNCTIONS, Observation, Profile, Results, slow_paths
 from lockscale.predict.posterior import Posterior, of_one_machine
 from lockscale.predict.user_case import REST, TIMES, Case, case_of, free_numbers, with_others
-from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
 from lockscale.sim import load_model
+from lockscale.sim.model import Model
 from lockscale.study.file import Study
 from lockscale.tools import ftrace_cost
 
@@ -42,6 +49,18 @@ NO_MODEL = "no model of the simulator has this arm"
 MOST_OCCUPIED = 0.999
 """Of the time that a cache line is on its way: what is counted as more is full as well."""
 ONE_POINT = "one number of processes does not show how processes slow each other down"
+SPIN, SLEEP = re.compile(r"spin_(?:try)?lock|queued_spin"), re.compile(r"mutex_lock|\bdown_(?:read|write)")
+LEAST_SHARE = 0.02
+"""Added to shares, so that none measured and none simulated agree."""
+SHARE_SD = 0.2
+"""Assumed, of the logarithm: a tracer stretches what it times."""
+
+
+class WaitShare(NamedTuple):
+    """Of the operations' time: waiting for locks that spin, and for those whose waiters may sleep."""
+
+    spin: float
+    sleep: float
 
 
 @dataclass
@@ -57,11 +76,11 @@ class _Curve:
     waits: dict[int, WaitShare]
     full: dict[int, float]
     replaced: float
-    rates: dict[int, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def rates(self) -> dict[int, float]:
         means = pd.Series(self.column.rates_per_s).groupby(self.column.threads.astype(int)).mean()
-        self.rates = {int(str(n)): float(rate) for n, rate in means.items()}
+        return {int(str(n)): float(rate) for n, rate in means.items()}
 
     @property
     def alone(self) -> float:
@@ -198,6 +217,53 @@ def replaced_share(rows: pd.DataFrame, study: Study, cpus: int) -> float:
         return 0.0
     costs = function_costs(rows, arm, cpus, 1)
     return float(costs[costs.function.isin(study.replaced)].total_us.sum() / costs.total_us.iloc[0])
+
+
+def wait_shares(rows: pd.DataFrame, arm: str, cpus: int) -> dict[int, WaitShare]:
+    """By number of processes, above one; empty where no function was costed that encloses an operation."""
+    here = rows[(rows.tool == ftrace_cost.TOOL) & (rows.arm == arm) & (rows.cpus == cpus)]
+    profiles = {int(n): function_costs(rows, arm, cpus, int(n)) for n in sorted(set(here.threads))}
+    if 1 not in profiles or profiles[1].empty:
+        return {}
+    alone = profiles[1].set_index("function").avg_us
+    found = {n: _shares(costs, alone) for n, costs in profiles.items() if n > 1}
+    return {n: shares for n, shares in found.items() if shares}
+
+
+def _shares(costs: pd.DataFrame, alone_us: "pd.Series[float]") -> WaitShare | None:
+    """None where the costliest function is a lock's: then none encloses all of an operation."""
+    if costs.empty or LOCK_FUNCTIONS.search(str(costs.function.iloc[0])):
+        return None
+    whole_us = float(costs.total_us.iloc[0])
+    waited_us = (costs.total_us - costs["count"] * costs.function.map(alone_us).fillna(0.0)).clip(lower=0.0)
+    waited_us = waited_us[~costs.function.isin(slow_paths([*costs.function]))]
+    functions = costs.function[waited_us.index]
+    spin, sleep = (float(waited_us[functions.str.contains(of)].sum()) / whole_us for of in (SPIN, SLEEP))
+    return WaitShare(spin, sleep)
+
+
+def of_wait_shares(
+    shares: dict[int, WaitShare], model: Model, given: Mapping[str, object]
+) -> list[Observation]:
+    """One for each kind of lock that the model has, at each number of processes."""
+    found = []
+    for n, share in shares.items():
+        program = model.program(given, n)
+        sleeps = {lock.name: bool(program.locks[lock.first]["wake_ps"]) for lock in program.names["lock"]}
+        for kind, value in (("spin", share.spin), ("sleep", share.sleep)):
+            names = tuple(name for name, may_sleep in sleeps.items() if may_sleep == (kind == "sleep"))
+            if names:
+                said = f"share of the time waiting for locks that {kind}, {n} threads"
+                simulated = partial(_simulated, threads=n, names=names)
+                found.append(Observation(said, LEAST_SHARE + min(value, 1.0), SHARE_SD, simulated))
+    return found
+
+
+def _simulated(results: Results, threads: int, names: tuple[str, ...]) -> float:
+    """Little's law: waits times acquisitions, of all the threads' time."""
+    locks = [results[threads].locks[name] for name in names]
+    waited_ns = sum((one.wait_ns_mean or 0.0) * one.acquisitions for one in locks)
+    return LEAST_SHARE + waited_ns / float(np.sum(results[threads].in_state_ns))
 
 
 def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:
