@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The prediction judged by what was measured, gain by gain and count by count; and models fitted to it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -83,14 +82,14 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     another table than that of the unpatched side did, whose rates are of other runs. `table`: where it was
     published; two loads of one study have two.
     """
-    truths, found, points = _published_means(study), [], list(_published_points(study))
-    own = {(str(arm), int(n), str(metric)): name for name, arm, n, metric in points}
-    first = {str(metric): name for name, _, _, metric in points}
+    points, found = _published_points(study), []
+    truths = points[~points.statistic.isin(EXTREMES)].groupby(POINT).value.mean().to_dict()
+    own = points.drop_duplicates(POINT).set_index(POINT).table.to_dict()
+    first = points.drop_duplicates("metric").set_index("metric").table.to_dict()
     machine = prediction.get("published_machine")  # None where nothing could be predicted
     for said in prediction.get("predictions") or [machine] * (machine is not None):
-        truth = truths.get((said["arm"], said["threads"], said["metric"]))
-        usual = first.get(said["metric"])
-        table = own.get((said["arm"], said["threads"], said["metric"]), usual)
+        at, usual = tuple(said[name] for name in POINT), first.get(said["metric"])
+        truth, table = truths.get(at), own.get(at, usual)
         found.append(
             {
                 "table": table,
@@ -110,24 +109,14 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _published_points(study: Study) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Table, arm, threads and metric of each published value, the study's first table last."""
-    for name in reversed(study.published_tables):
-        table = published(name)
-        if "metric" in table:
-            yield from ((name, *row) for row in table[["arm", "threads", "metric"]].itertuples(index=False))
+POINT = ["arm", "threads", "metric"]
 
 
-def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
-    """Arm, threads, metric -> the mean of what its published tables have of it; no extremes."""
-    tables = map(published, study.published_tables)
-    parts = [table[~table.statistic.isin(EXTREMES)] for table in tables if "metric" in table]
-    if not parts:
-        return {}
-    rows = pd.concat(parts)
-    means = rows.groupby(["arm", "threads", "metric"]).value.mean().reset_index()
-    cells = zip(means.arm, means.threads, means.metric, means.value, strict=True)
-    return {(str(arm), int(n), str(metric)): float(value) for arm, n, metric, value in cells}
+def _published_points(study: Study) -> pd.DataFrame:
+    """POINT, statistic, value and table of all that the study's published tables have of rates and times."""
+    tables = [(name, published(name)) for name in study.published_tables]
+    parts = [table.assign(table=name) for name, table in tables if "metric" in table]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=[*POINT, "statistic", "value", "table"])
 
 
 def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
