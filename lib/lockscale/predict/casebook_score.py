@@ -12,7 +12,7 @@ change leaves is no narrower for the same coverage.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -55,17 +55,22 @@ def history_alone(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -
     return GainInterval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
 
 
-def score_cases(
-    cases: Sequence[PublishedCase], known: Sequence[PublishedCase] | None = None
-) -> dict[str, Any]:
-    """The score as JSON; see `lockscale casebook score`. known: what is learned from, the shipped cases.
+def score_cases(cases: Sequence[PublishedCase]) -> dict[str, Any]:
+    """The score as JSON, learned from the shipped cases; see `lockscale casebook score`.
 
     Gains are ratios, `held_pct` and `sign_pct` percent of the cases, `width` is high over low.
     """
-    known = list(known) if known is not None else read_casebook()
+    known = read_casebook()
     asked = [one for case in cases for one in asked_of(case)]
     before = {case.id: tuple(past(others(case, known))) for case in cases}
-    rows = {name: _rows(asked, before, how) for name, how in PREDICTORS.items()}
+    rows = {
+        name: [
+            _row(one, interval)
+            for one in asked
+            if (interval := how(before[one.case.id], one.unpatched)) is not None
+        ]
+        for name, how in PREDICTORS.items()
+    }
     mine = rows.pop("learned")
     return {
         "cases": mine,
@@ -147,17 +152,6 @@ def _is_one_commit(one: str, other: str) -> bool:
     return _HASH.fullmatch(shorter) is not None and longer.startswith(shorter)
 
 
-def _rows(
-    asked: Sequence[CaseLoad], before: Mapping[str, tuple[PublishedGain, ...]], predicted: Predictor
-) -> list[dict[str, Any]]:
-    found = []
-    for one in asked:
-        interval = predicted(before[one.case.id], one.unpatched)
-        if interval is not None:
-            found.append(_row(one, interval))
-    return found
-
-
 def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
     gain, case = asked.published, asked.case
     judged: dict[str, bool | None] = (
@@ -165,7 +159,7 @@ def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
             "held": interval.low <= gain <= interval.high,
             "sign_right": (interval.value > LEAST_GAIN) == (gain > LEAST_GAIN),
             "gained": gain > LEAST_GAIN,
-            "wrong_side": _wrong_side(interval, gain),
+            "wrong_side": (interval.low > 1 > gain) or (interval.high < 1 < gain),
         }
         if gain is not None
         else dict.fromkeys(_JUDGED)
@@ -185,11 +179,6 @@ def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
         **judged,
         "weight": asked.weight,
     }
-
-
-def _wrong_side(interval: GainInterval, gain: float) -> bool:
-    """All of the interval says faster of a patch that was slower, or the other way round."""
-    return (interval.low > 1 > gain) or (interval.high < 1 < gain)
 
 
 def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
