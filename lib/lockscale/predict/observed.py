@@ -176,10 +176,13 @@ def of_functions(
 
 
 def of_locks(profile: Profile, locks: Sequence[str], threads: int) -> list[Observation]:
-    """Hold, wait of a contended acquisition, and share contended, of the locks that the model names."""
+    """Hold, wait of a contended acquisition, and share contended, of the locks that the model names.
+
+    A name of the model's may be part of the profile's; of several locks the first.
+    """
     found = []
     for name in locks:
-        use = named_in(name, profile.locks)
+        use = next((use for said, use in profile.locks.items() if name.lower() in said.lower()), None)
         if use is None:
             continue
         if use.hold_ns:
@@ -190,12 +193,6 @@ def of_locks(profile: Profile, locks: Sequence[str], threads: int) -> list[Obser
             share = min(use.contentions / use.acquisitions, 1.0)
             found.append(_of_lock(name, "contended share", share, COUNT_SD, threads, _contended))
     return found
-
-
-def named_in(name: str, locks: Mapping[str, LockUse]) -> LockUse | None:
-    """The profile's lock whose name holds that of the model's; the one lock there is, if it has one."""
-    named = [use for said, use in locks.items() if name.lower() in said.lower()]
-    return named[0] if named else None
 
 
 def _of_lock(
