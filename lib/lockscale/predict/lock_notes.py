@@ -34,6 +34,7 @@ NOBODY_WAITS = promise_of(WAIT_AT_ALL)
 HAND_OVER = 10  # times a hold; a cache line's way is some holds long, a wake-up many
 LEAST_MOVED_PCT = 5.0  # of the samples, in functions that move a lock's cache line
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
+SLOWER_ALONE = "one thread alone is slower than its share of the total, so its rate is not a bound here"
 
 
 def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
@@ -49,16 +50,13 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
                     f"(lines {lines})"
                 )
             if is_of_many_locks(measured, rows):
-                held = _seconds(longest_held_s(rows))
+                held_s = longest_held_s(rows)
+                held = f"{held_s:,.0f} s" if held_s >= 100 else f"{held_s:.3g} s"
                 found.append(
                     f"{match.name} was held for {held}, and the load ran {measured.lasted_s:g} s: "
                     "these are several locks of one class, or --seconds is wrong"
                 )
     return list(dict.fromkeys(found))
-
-
-def _seconds(duration_s: float) -> str:
-    return f"{duration_s:,.0f} s" if duration_s >= 100 else f"{duration_s:.3g} s"
 
 
 def _which(measured: UnpatchedData) -> str:
@@ -205,7 +203,7 @@ def notes_of(
         moved_lines(measured, [change.lock for one in asked for change in one.changes]),
         _other_duration(measured),
         "" if measured.threads_said else f"{ASSUMED_THREADS} threads are assumed: give --threads or rates",
-        _slower_alone(measured),
+        SLOWER_ALONE if measured.slower_alone else "",
         _of_published_alone(measured),
         _of_every_lock(measured, asked),
         _of_several_below(asked),
@@ -259,12 +257,6 @@ def _tiny_share(measured: UnpatchedData) -> str:
         return ""
     share_pct = 100 * measured.wait_share
     return f"--share {share_pct:g} is {share_pct:g}%: for {100 * share_pct:g}% write {100 * share_pct:g}"
-
-
-def _slower_alone(measured: UnpatchedData) -> str:
-    if not measured.slower_alone:
-        return ""
-    return "one thread alone is slower than its share of the total, so its rate is not a bound here"
 
 
 def _of_published_alone(measured: UnpatchedData) -> str:

@@ -42,6 +42,7 @@ def lock_text(answer: LockAnswer) -> str:
     warnings = [text for text in answer.warnings if text != UNSEALED]
     said = [f"warning: {text}" for text in warnings] + [f"note: {text}" for text in answer.notes]
     not_sealed = f" {UNSEALED[0].upper()}{UNSEALED[1:]}." if UNSEALED in answer.warnings else ""
+    at_least = f"{MOST_PROMISED:.2f}+: a share of {MOST_SHARE:.0%} or more counts as {MOST_SHARE:.0%}."
     parts = [
         "\n".join([answer.against_itself, *said]),
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
@@ -49,7 +50,7 @@ def lock_text(answer: LockAnswer) -> str:
         f"{answer.gains} gains of {answer.patches} published patches\n"
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
         f"{_legend(answer)}{_open(answer)}",
-        _at_its_limit(answer),
+        at_least if any(one.at_least for one in answer.candidates) else "",
         _next(answer),
         _advice(answer),
         f"From {'; '.join(answer.used)}.{not_sealed}",
@@ -90,13 +91,6 @@ def _chance(chance: float) -> str:
 
 def _times(one: PatchGain) -> str:
     return "not known" if one.promise is None else f"{one.promise:.2f}{'+' * one.at_least}"
-
-
-def _at_its_limit(answer: LockAnswer) -> str:
-    """What a promise leaves unsaid."""
-    if any(one.at_least for one in answer.candidates):
-        return f"{MOST_PROMISED:.2f}+: a share of {MOST_SHARE:.0%} or more counts as {MOST_SHARE:.0%}."
-    return ""
 
 
 def _next(answer: LockAnswer) -> str:
