@@ -64,10 +64,6 @@ class UnpatchedData:
         if self.most_threads < 2:
             whose = "--threads 1: " if self.threads else ""
             raise BadInput(f"{whose}one thread alone never waits: give a measurement of several threads")
-        self._refuse_waiting_of_all()
-
-    def _refuse_waiting_of_all(self) -> None:
-        """While anybody waits for a lock, somebody holds it, who does not wait for it."""
         n, share = self.threads_said, self.wait_share
         if n and share and share > most_waiting(n) + ROUNDED:
             raise BadInput(
@@ -145,11 +141,6 @@ class UnpatchedData:
             return ""
         share = f"--share {100 * self.wait_share:g}%"
         return f"{share}, but all waits of the profile are {100 * timed_s / there_is_s:.2g}% of the time"
-
-    @property
-    def waits_timed(self) -> bool:
-        """Whether who sleeps for a lock is in the waits, too."""
-        return self.wait_share is not None or (self.profile is not None and self.profile.of == LOCK_WAITS)
 
     @property
     def overfull(self) -> str:
@@ -235,11 +226,6 @@ class UnpatchedData:
         """Whether more of the threads wait than can for one lock; not where their number is assumed."""
         n = self.threads_said
         return n is not None and share > most_waiting(n) * MOST_BUSY
-
-    @property
-    def whole_stacks(self) -> bool:
-        """Whether the profile tells what a function does itself from what it calls."""
-        return self.profile is not None and self.profile.disjoint
 
     def own_share(self, match: Match) -> float:
         """Of the threads' time, what the function itself takes, without what it calls: of whole stacks."""

@@ -128,8 +128,8 @@ def _promise(
 
 
 def is_own(change: Change, measured: UnpatchedData) -> bool:
-    """Whether the change is of what a function itself does, and the waits below it stay."""
-    return change.word == "unshare" and measured.whole_stacks
+    """Whether the change is of what a function itself does, as whole stacks tell it: the waits below stay."""
+    return change.word == "unshare" and measured.profile is not None and measured.profile.disjoint
 
 
 def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from lockscale.errors import BadInput
 from lockscale.predict.lock_data import MOST_BUSY, UnpatchedData
@@ -11,7 +12,7 @@ from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import ROOM
 from lockscale.tools.lock_functions import IDLE, is_for_any_work, kind_of, may_be_one_lock
 from lockscale.tools.lock_match import Match
-from lockscale.tools.lock_profile import SAMPLES, SLEEP
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, SLEEP
 from lockscale.tools.profile_entry import Entry, caller_of
 
 SURE, UNLIKELY = 0.9, 0.5
@@ -124,7 +125,7 @@ def why_open(
         return WHICH_LOCK
     if measured.unassigned >= MUCH_UNASSIGNED and not asked.patch.of_work:
         return f"{measured.unassigned:.0%} of the time waits for locks whose callers are not in the profile"
-    if _any_work(measured, asked):
+    if of_sleep(measured) and any(is_for_any_work(row.path) for one in asked.of_locks for row in one.waits):
         return "who sleeps in futex_wait() may have no work"
     if chance < SURE:
         return f"the chance is between {UNLIKELY:.0%} and {SURE:.0%}"
@@ -182,11 +183,13 @@ def _of_rates(measured: UnpatchedData) -> bool:
 
 def all_seen(measured: UnpatchedData, asked: MatchedPatch) -> bool:
     """Whether the data show all who wait: samples on CPUs have those that spin, none that sleep."""
+    if measured.wait_share is not None or (measured.profile and measured.profile.of == LOCK_WAITS):
+        return True
     spin = [
         change.word == "avoid" or (bool(match.kinds) and {*match.kinds} <= SPINS)
         for change, match in asked.matched
     ]
-    return measured.waits_timed or (bool(spin) and all(spin))
+    return bool(spin) and all(spin)
 
 
 def unfounded(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
@@ -242,32 +245,21 @@ def held_over(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
     return [one.name for one in waits if one.name in above and id(one.waits[0]) not in meant]
 
 
-def _any_work(measured: UnpatchedData, asked: MatchedPatch) -> bool:
-    """Whether threads sleep in futex_wait() and nothing says that it is for a lock."""
-    waits = [one for match in asked.of_locks for one in match.waits]
-    return of_sleep(measured) and any(is_for_any_work(one.path) for one in waits)
-
-
 def _many_locks(asked: MatchedPatch) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
     for match in asked.of_locks:
         of_every_lock = bool(kind_of(match.name))
         rows = match.entries if of_every_lock else match.waits  # the row above its callers has none
         callers = list(dict.fromkeys(who for one in rows if (who := caller_of(one.path))))
-        if not of_every_lock and _may_all_be_one(match.kinds):
+        alike = all(may_be_one_lock((one,), (other,)) for one, other in combinations(match.kinds, 2))
+        if len(callers) < 2 or (alike and not of_every_lock):
             continue
-        if len(callers) > 1:
-            if not of_every_lock:
-                both = " and ".join(callers[:2])
-                return f"below {match.name}, {both} wait for locks of different kinds: name one"
-            more = f" and {len(callers) - 2} more" if len(callers) > 2 else ""
-            return f"{match.name} is called for {' and '.join(callers[:2])}{more}: name one of them"
+        both = " and ".join(callers[:2])
+        if not of_every_lock:
+            return f"below {match.name}, {both} wait for locks of different kinds: name one"
+        more = f" and {len(callers) - 2} more" if len(callers) > 2 else ""
+        return f"{match.name} is called for {both}{more}: name one of them"
     return ""
-
-
-def _may_all_be_one(kinds: Sequence[str]) -> bool:
-    """Whether waits of all these kinds can be for one lock."""
-    return all(may_be_one_lock((one,), (other,)) for one in kinds for other in kinds)
 
 
 def is_of_many_locks(measured: UnpatchedData, rows: Sequence[Entry]) -> bool:
