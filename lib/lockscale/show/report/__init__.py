@@ -11,7 +11,7 @@ from lockscale.files import need_place_for_file, write_text
 from lockscale.measure.run_folder import find_run, is_run, known_runs, latest_run, read_study_file
 from lockscale.progress import progress
 from lockscale.show.figures.formats import one_browser
-from lockscale.show.report.content import sections_of, title_of
+from lockscale.show.report.content import sections_of
 from lockscale.show.report.page import page_of
 from lockscale.show.story import Story, open_story
 from lockscale.study.file import list_studies
@@ -61,4 +61,4 @@ def report_of(story: Story) -> str:
             f"to report: its rates are in {measured.rows}"
         )
     with progress(f"report {measured.id}"), one_browser():
-        return page_of(title_of(story), sections_of(story))
+        return page_of(f"{measured.id}: {story.study.question}", sections_of(story))

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What a report shows of a measured run: headline, figures, numbers, the prediction beside them, the text."""
+"""What a report shows of a measured run: headline, figures, numbers, the prediction beside them, the text.
+
+Kernels, target, prices, tools, commands and hashes are those of the run's own files.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
+from lockscale.files import sha256_of
 from lockscale.measure.compare_arms import (
     aa_rates,
     counted_arms,
@@ -14,7 +18,10 @@ from lockscale.measure.compare_arms import (
     proof_of,
     unit_of,
 )
+from lockscale.measure.count_calls import observed
 from lockscale.measure.profiling import lock_waits_of
+from lockscale.measure.provenance import how_to_repeat
+from lockscale.measure.run_folder import Run
 from lockscale.measure.steadiness import steady_lines
 from lockscale.measure.where_time_went import gains_at_price_ends
 from lockscale.predict.predicted_against_measured import (
@@ -30,9 +37,9 @@ from lockscale.show.commit_text import as_text
 from lockscale.show.exports import study_drawings
 from lockscale.show.figures import function_shares
 from lockscale.show.headlines import counted, judged, measured, predicted
+from lockscale.show.protocol import disk_mib, made_of
 from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable, ReportText
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
-from lockscale.show.report.provenance import provenance_parts
 from lockscale.show.story import Story
 from lockscale.show.undecided import least_known, why_no_star
 
@@ -40,11 +47,11 @@ LONGEST_WAITS = 10
 """Of each arm: beyond them a wait is a small part of the time."""
 RATES = ["arm", "cpus", "threads", "unpatched", "value", "change_pct", "low_pct", "high_pct", "significant"]
 COUNTS = ["arm", "cpus", "threads", "unpatched", "value", "change", "low", "high", "level_pct", "significant"]
+RECORDED = "recorded by the run (provenance.json)"
+KERNEL = ["release", "spin_lock", "build_id", "series", "series_sha256", "source_sha256", "config_sha256"]
 
-
-def title_of(story: Story) -> str:
-    """The run's name and what it asked."""
-    return f"{story.measured.id}: {story.study.question}"
+OF_ALL = ("spin_lock", "source_sha256", "config_sha256")
+"""Of these one is said once, where all arms have the same."""
 
 
 def sections_of(story: Story) -> list[ReportSection]:
@@ -55,7 +62,7 @@ def sections_of(story: Story) -> list[ReportSection]:
         ReportSection("Figures", list(_figures(story))),
         ReportSection("Numbers", list(_numbers(story))),
         ReportSection("Prediction against measurement", list(prediction_parts(story))),
-        ReportSection("Where the numbers come from", list(provenance_parts(story))),
+        ReportSection("Where the numbers come from", list(_provenance(story))),
         ReportSection("Changelog text", [text]),
     ]
 
@@ -181,3 +188,57 @@ def _unless_empty(title: str, origin: str, frame: pd.DataFrame, note: str = "") 
 
 def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame[[name for name in columns if name in frame]]
+
+
+def _provenance(story: Story) -> Iterator[ReportTable | ReportText]:
+    """All that somebody needs to repeat the run or to doubt it."""
+    said, run = story.provenance, story.measured
+    told = how_to_repeat(run)
+    kernels = pd.DataFrame(
+        [{"arm": arm, **{k: one.get(k) for k in KERNEL}} for arm, one in said["kernels"].items()]
+    )
+    alike = [name for name in KERNEL if name in OF_ALL and kernels[name].nunique() == 1]
+    shared = {f"{name.replace('_', ' ')} of all kernels": kernels[name].iloc[0] for name in alike}
+    facts = {**_run_facts(said, told), **shared}
+    known = [(name, value) for name, value in facts.items() if value not in (None, "")]
+    yield ReportTable("The run", RECORDED, pd.DataFrame(known, columns=["what", "value"]).astype(str))
+    yield ReportTable("Kernels", RECORDED, kernels.drop(columns=alike))
+    if prices := said.get("target", {}).get("prices"):
+        rows = [{"price": name.replace("_", " "), **one} for name, one in prices.items()]
+        yield ReportTable("Prices of virtual time, in ns", "the target's file", pd.DataFrame(rows))
+    yield ReportTable("Files", "computed when this report was written", pd.DataFrame(_files(run)))
+    yield ReportText("\n".join(["To repeat it:", *told["commands"], *told["needs"]]), fixed=True)
+
+
+def _run_facts(said: dict[str, Any], told: dict[str, Any]) -> dict[str, object]:
+    host, target = said.get("host") or {}, said.get("target") or {}
+    disk = dict(target.get("disk") or {})
+    disk |= {"size_mib": disk_mib(said)} if "size_mib" in disk else {}
+    found = list(said.get("as_found", {}).values())
+    systems = [one["file_system"] for one in found if one.get("file_system")]
+    machine = [f"{host.get('cpus')} CPUs ({host.get('cpu_model')})", f"Linux {host.get('kernel')}"]
+    return {
+        "target": f"{target.get('name')} ({target.get('kind')})",
+        "machine under it": ", ".join(machine) if host else None,
+        "QEMU": said.get("qemu_version"),
+        "disk": ", ".join(f"{name} {value}" for name, value in disk.items()) or None,
+        "file system": "; ".join(sorted({made_of(one) for one in systems} - {""})),
+        "tools": ", ".join(told["tools"]),
+        "mkfs": "; ".join(told["mkfs"]),
+        "mount": "; ".join(sorted({one["mount_line"] for one in systems})),
+        "compilers": "; ".join(sorted({str(one.get("compiler")) for one in said["kernels"].values()})),
+        "packages": ", ".join(f"{name} {version}" for name, version in told["packages"].items()),
+        "seed": told["seed"],
+        "study sha256": told["study_sha256"],
+        "predicted numbers, sha256": told["prediction_sha256"],
+    }
+
+
+def _files(run: Run) -> list[dict[str, str]]:
+    """The hash of each file from which this page was made."""
+    candidates = (run.rows, observed(run).rows, run.provenance, run.prediction, run.folder / "study.json")
+    return [
+        {"file": path.relative_to(run.folder).as_posix(), "sha256": sha256_of(path)}
+        for path in candidates
+        if path.is_file()
+    ]
