@@ -21,20 +21,12 @@ from lockscale.predict.casebook import read_casebook
 from lockscale.predict.casebook_score import score_cases
 from lockscale.progress import progress
 from lockscale.show.changelog import FORMS, in_form
-from lockscale.show.figures import (
-    casebook_figure,
-    casebook_numbers,
-    counted_against_unpatched,
-    gains_figure,
-    measured_rates,
-    published_figure,
-    save,
-    scale_figure,
-    scoreboard_figure,
-    scoreboard_numbers,
-    table_beside_simulated,
-)
-from lockscale.show.figures.formats import FORMATS, one_browser
+from lockscale.show.figures import measured_rates, scale_figure, table_beside_simulated
+from lockscale.show.figures.casebook import casebook_figure, casebook_numbers
+from lockscale.show.figures.formats import FORMATS, one_browser, save
+from lockscale.show.figures.gains import gains_figure
+from lockscale.show.figures.study import counted_against_unpatched
+from lockscale.show.figures.tables import published_figure, scoreboard_figure, scoreboard_numbers
 from lockscale.show.gains import first_virtual, gain_rows
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard

@@ -35,7 +35,7 @@ from lockscale.predict.predicted_against_measured import (
 from lockscale.show.changelog import letter_of
 from lockscale.show.commit_text import as_text
 from lockscale.show.exports import study_drawings
-from lockscale.show.figures import function_shares
+from lockscale.show.figures.study import function_shares
 from lockscale.show.headlines import counted, judged, measured, predicted
 from lockscale.show.protocol import disk_mib, made_of
 from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable, ReportText
