@@ -14,7 +14,7 @@ import pytest
 from lockscale import paths
 from lockscale.files import sha256_of_json
 from lockscale.measure.rows import COLUMNS
-from lockscale.show.figures.gains import gains_figure
+from lockscale.show.figures.predicted import gains_figure
 from lockscale.show.gains import GainRow, gain_rows, gain_totals, gains_text
 from lockscale.study.file import Study, load_study
 

@@ -24,7 +24,7 @@ from lockscale.show.changelog import FORMS, in_form
 from lockscale.show.figures import measured_rates, scale_figure, table_beside_simulated
 from lockscale.show.figures.casebook import casebook_figure, casebook_numbers
 from lockscale.show.figures.formats import FORMATS, one_browser, save
-from lockscale.show.figures.gains import gains_figure
+from lockscale.show.figures.predicted import gains_figure
 from lockscale.show.figures.study import counted_against_unpatched
 from lockscale.show.figures.tables import published_figure, scoreboard_figure, scoreboard_numbers
 from lockscale.show.gains import first_virtual, gain_rows
