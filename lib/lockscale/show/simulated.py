@@ -14,7 +14,7 @@ from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS, OPERATIONS
 from lockscale.studies.hooks import ModelBesidePublished, Scene, StudyParts
 from lockscale.studies.registry import collected, studies
-from lockscale.study.file import Arm, Study, load_study
+from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES, StudyTable, published_table
 
 
@@ -68,7 +68,9 @@ def _published_of(
         here = [name for name, given in arms.items() if model.bind(given) == values]
         points = [simulated.assign(arm=name) for name in here]
         names = [name for name in study.published_tables if _is_of(name, model.name, scenes)] if here else []
-        tables = [table for table in map(published_table, names) if _has_rates(table)]
+        tables = [published_table(name) for name in names]
+        # neither of function costs nor of times of an unpublished amount of work
+        tables = [one for one in tables if "metric" in one.frame and (one.frame.metric != "time").all()]
         both = [
             errors(of_arm, table_points(study, of_arm, table)).assign(study=study.name, table=table.name)
             for table in tables
@@ -89,11 +91,6 @@ def _is_of(table: str, model: str, scenes: Sequence[Scene]) -> bool:
 PUBLISHED = ["study", "table", "arm", "threads", "simulated", "published", "error_pct"]
 
 
-def _has_rates(table: StudyTable) -> bool:
-    """Not a table of function costs, nor of times of an unpublished amount of work."""
-    return "metric" in table.frame and bool((table.frame.metric != "time").all())
-
-
 def _unfitted_of(model: str, seed: int) -> list[ModelBesidePublished]:
     """What the studies of this model say of tables that it was not fitted to."""
 
@@ -105,17 +102,6 @@ def _unfitted_of(model: str, seed: int) -> list[ModelBesidePublished]:
     return collected(of_one)
 
 
-def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
-    """One arm at one number of threads, with the study's seed and replications."""
-    return simulate(
-        study.model_of(arm),
-        threads,
-        arm.model_parameters,
-        seed=study.parameters.seed,
-        replications=study.parameters.replications,
-    )
-
-
 POINTS = ["arm", "threads", "metric", "unit", "value", "low", "high", "runs", "attempts_per_op", "origin"]
 
 
@@ -125,11 +111,13 @@ def simulated_points(study: Study) -> pd.DataFrame:
     `runs`: the rate of each run, with a blank between them.
     """
     arms = [arm for arm in study.arms if arm.simulated]
-    wanted = [(arm, n) for arm in arms for n in study.parameters.simulated_threads]
+    asked = study.parameters
+    wanted = [(arm, n) for arm in arms for n in asked.simulated_threads]
+    numbers = {"seed": asked.seed, "replications": asked.replications}
     rows = []
     with progress(f"simulate {study.model}", len(wanted)) as shown:
         for done, (arm, threads) in enumerate(wanted, start=1):
-            found = simulate_arm(study, arm, threads)
+            found = simulate(study.model_of(arm), threads, arm.model_parameters, **numbers)
             rows.append(
                 {
                     "arm": arm.name,
