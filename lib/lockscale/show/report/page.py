@@ -10,14 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.errors import printable_lines
 from lockscale.show.figures.formats import svg
 from lockscale.show.figures.template import COLOURS, room_for_legend
-from lockscale.text_table import cell_text
+from lockscale.text_table import cell_text, yes_no
 
 
 @dataclass(frozen=True)
@@ -31,14 +30,15 @@ class ReportTable:
 
     def as_html(self) -> str:
         """A caption with the origin, and a box that scrolls where the screen is narrow."""
-        head = "".join(f"<th scope=col>{_text(_words(str(name)))}</th>" for name in self.frame.columns)
+        names = (str(name).replace("_pct", " (%)").replace("_", " ") for name in self.frame.columns)
+        head = "".join(f"<th scope=col>{_text(name)}</th>" for name in names)
         cells = ("".join(map(_cell, row)) for row in self.frame.itertuples(index=False, name=None))
         rows = "\n".join(f"<tr>{row}</tr>" for row in cells)
         note = f"<p class=note>{_text(self.note)}</p>" if self.note else ""
-        label = _text(self.title)
+        title = _text(self.title)
         return (
-            f'<div class="table" role="region" aria-label="{label}" tabindex="0"><table>\n'
-            f"<caption><b>{_text(self.title)}</b> {_origin(self.origin)}</caption>\n"
+            f'<div class="table" role="region" aria-label="{title}" tabindex="0"><table>\n'
+            f"<caption><b>{title}</b> {_origin(self.origin)}</caption>\n"
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n{note}"
         )
 
@@ -103,17 +103,12 @@ def _section(one: ReportSection) -> str:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, bool | np.bool_):
-        return f"<td>{'yes' if value else 'no'}</td>"
+    value = yes_no(value)
     shown = cell_text(value)
     kind = (
         "number" if isinstance(value, numbers.Real) else "" if max(map(len, shown.split())) < LONG else "long"
     )
     return f"<td{f' class={kind}' if kind else ''}>{_text(shown)}</td>"
-
-
-def _words(name: str) -> str:
-    return name.replace("_pct", " (%)").replace("_", " ")
 
 
 def _origin(text: str) -> str:

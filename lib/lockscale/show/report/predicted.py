@@ -75,11 +75,12 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     yield from _figures(story, published if known else published[:0], rates, from_base)
     own = f"predicted, from the unpatched arm's rates in this run; {rates_in_words(story)}"
     place, counter = place_of(prediction, "on the published machine"), proof_of(rows, study)
+    used = ", ".join(prediction.get("used") or [])
     found = (
         ("Gains over the unpatched arm", own, judge_gains(prediction, rows),
          [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN + REPEATS),
         (place[0].upper() + place[1:], f"{from_base}{'; published' if known else ''}", published,
-         PUBLISHED, _used(prediction)),
+         PUBLISHED, f"Of the unpatched side these were used: {used}." if used else ""),
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"], OF_RATES),
         (f"Bounds of what {study.unpatched.name} counts more: {counter}, {unit_of(study, counter)}",
@@ -105,11 +106,6 @@ def _with_width(shown: pd.DataFrame) -> pd.DataFrame:
         return shown
     width = shown[high] / shown[low].where(shown[low] > 0)
     return shown.assign(**{"most / least": width.round(1)})
-
-
-def _used(prediction: dict[str, Any]) -> str:
-    used = prediction.get("used") or []
-    return f"Of the unpatched side these were used: {', '.join(used)}." if used else ""
 
 
 def _figures(
