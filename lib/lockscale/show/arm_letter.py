@@ -55,7 +55,11 @@ def _measured(arm: str, story: Story) -> str:
     gains = _gains(study, arm, rate_repeats(rows, study.operation), told)
     if not gains:
         return ""
-    said = [Paragraph(f"Rates {story.where}:", fixed=True), Paragraph(_of_what(study, provenance, cpus))]
+    of_what = (
+        f"{begun(study.metric)}, measured {where_measured(provenance)}, {cpus} CPUs, Linux "
+        f"{versions_of(provenance['kernels'])}, means of the boots of each arm."
+    )
+    said = [Paragraph(f"Rates {story.where}:", fixed=True), Paragraph(of_what)]
     for one in gains:
         said += [Paragraph(one.head), Paragraph(one.table, fixed=True)]
     said += map(Paragraph, noise_of(boots_apart_pct(rows, study, [arm, *(one.over for one in gains)])))
@@ -100,13 +104,6 @@ def _applies_to(study: Study, arm: str) -> str:
         return base_of(study, study.arm(arm)).name
     except BadInput:
         return ""
-
-
-def _of_what(study: Study, provenance: dict[str, Any], cpus: int) -> str:
-    return (
-        f"{begun(study.metric)}, measured {where_measured(provenance)}, {cpus} CPUs, Linux "
-        f"{versions_of(provenance['kernels'])}, means of the boots of each arm."
-    )
 
 
 def _table(unpatched: str, arm: str, rates: pd.DataFrame, told: dict[int, Any]) -> str:

@@ -202,13 +202,9 @@ def cover(study: Study, letter: Letter) -> str:
     mails = numbered(mails, rfc=bool(why))
     first = [Paragraph(f"Not to be sent yet: {why}")] if why else []
     letter = letter._replace(message=[*first, *letter.message])
-    head = cover_letter(_title(study), message_of(letter), mails, rfc=bool(why)).decode()
+    title = subjects_of(study, study.patched.name)[-1]  # of what the arm adds to those before it
+    head = cover_letter(title, message_of(letter), mails, rfc=bool(why)).decode()
     return f"{head}\nHow it was measured:\n\n{below_of(letter)}"
-
-
-def _title(study: Study) -> str:
-    """The subject of the last patch, which is what the arm adds to those before it."""
-    return subjects_of(study, study.patched.name)[-1]
 
 
 def ticket(study: Study, letter: Letter) -> str:

@@ -49,8 +49,9 @@ def clean(source: Path) -> Any:
     import nbformat
 
     notebook = jupytext.reads(source.read_text(), fmt="py:percent")
-    if _is_comment(notebook.cells[0]):  # the licence: a reader begins with the title
-        del notebook.cells[0]
+    first = notebook.cells[0]
+    if first.cell_type == "code" and all(line.startswith("#") for line in first.source.splitlines()):
+        del notebook.cells[0]  # the licence: a reader begins with the title
     first, *others = (cell for cell in notebook.cells if cell.cell_type == "markdown")
     headings = HEADING.findall("\n\n".join(cell.source for cell in others))
     first.source = "\n\n".join([first.source, *_contents(headings), *_way(source)])
@@ -63,10 +64,6 @@ def clean(source: Path) -> Any:
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     nbformat.validate(notebook)
     return notebook
-
-
-def _is_comment(cell: Any) -> bool:
-    return cell.cell_type == "code" and all(line.startswith("#") for line in cell.source.splitlines())
 
 
 def _contents(headings: list[str]) -> list[str]:

@@ -102,6 +102,8 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
     worth = (
         "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are not a benchmark"
     )
+    # what nobody shall overlook in capitals; how it was accelerated is no shouting
+    words, bracket, accel = where_measured(provenance).partition(" (")
     lines = [
         *_wrap(f"Kernel: {versions_of(kernels)}, {spin_locks} spin locks, with their build-ids:"),
         # in brackets, or checkpatch takes it for a commit that is not described
@@ -116,7 +118,7 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
     return [
         Paragraph(f"Study {study.name}: {study.question}"),
         Paragraph(
-            f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
+            f"MEASURED {words.upper()}{bracket}{accel}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
             f"Averages of {boots} interleaved boots per arm"
             + (f"; counts also average over the A/A pair of {study.patched.name}." if with_aa else ".")
@@ -204,12 +206,6 @@ def rerun_command(study: Study, provenance: dict[str, Any]) -> str:
     target = provenance["target"]
     name = "TARGET" if target["kind"] == "ssh" else target["name"]
     return run_command(study.name, study.model_dump(mode="json")["parameters"], name)
-
-
-def _where(provenance: dict[str, Any]) -> str:
-    """What nobody shall overlook in capitals; how it was accelerated is no shouting."""
-    words, bracket, accel = where_measured(provenance).partition(" (")
-    return words.upper() + bracket + accel
 
 
 def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
