@@ -134,7 +134,8 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
     """The counter that carries the proof: of each arm its change from the unpatched arm."""
     counter, unpatched = str(counts.counter.iloc[0]), study.unpatched.name
     here = counts[counts.counter == counter]
-    says = f"counted {where}; bars: {_levels(here.level_pct)}%, rank-based; {_verdicts(here.significant)}"
+    sure = f"filled marks: significant with all points together (Holm, 5%), {int(here.significant.sum())} of"
+    says = f"counted {where}; bars: {_levels(here.level_pct)}%, rank-based; {sure} {len(here)}"
     drawn = figure(f"{counter}: change from {unpatched}", says, f"{TASKS} on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
@@ -154,12 +155,6 @@ def _with_role(study: Study, arm: str) -> str:
     """An arm's name does not tell a reader on which side of the patch it is."""
     roles = {study.unpatched.name: " (unpatched)", study.patched.name: " (patched)"}
     return f"{arm}{roles.get(arm, '')}"
-
-
-def _verdicts(significant: "pd.Series[bool]") -> str:
-    """How many of the points are significant, and by which marks they are known."""
-    sure, total = int(significant.sum()), len(significant)
-    return f"filled marks: significant with all points together (Holm, 5%), {sure} of {total}"
 
 
 def _levels(percent: Numbers) -> str:

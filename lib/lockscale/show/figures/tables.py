@@ -69,7 +69,10 @@ def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
         here = here.sort_values("threads", kind="stable")
         mode = "markers" if here.threads.duplicated().any() else "lines+markers"  # repeats make no line
         drawn.add_scatter(x=here.threads, y=here.value, name=str(arm), mode=mode, **style(k))
-    return _scaled(thread_axis(drawn, rows.threads), rows)
+    thread_axis(drawn, rows.threads)
+    if rows.value.max() / rows.value.min() > LOG_FROM:
+        return log_rates(drawn, rows.value.min(), rows.value.max())
+    return drawn.update_yaxes(rangemode="tozero")
 
 
 def _repeats(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
@@ -116,12 +119,6 @@ def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
     )  # fmt: skip
     drawn.update_xaxes(range=[0, 2 * float(rows.total_us.max()) / 1e6])
     return drawn.update_yaxes(autorange="reversed").update_layout(height=140 + 26 * len(rows))
-
-
-def _scaled(drawn: go.Figure, rows: pd.DataFrame) -> go.Figure:
-    if rows.value.max() / rows.value.min() > LOG_FROM:
-        return log_rates(drawn, rows.value.min(), rows.value.max())
-    return drawn.update_yaxes(rangemode="tozero")
 
 
 def _title(table: StudyTable) -> str:
