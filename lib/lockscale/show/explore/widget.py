@@ -131,8 +131,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
             before, self.setting = self.setting, replace(changed(self.setting, **changes), fine=False)
             self.kept.value = ""  # what was written is not what is set any more
             self._set_controls(_moved(before, self.setting, changes))
-            if self._at_rest() and not self.setting.is_quick:
-                self._wait()
+            if self._at_rest() and not self.setting.is_quick:  # no curve rather than a wrong one
+                self._clear(
+                    f"Simulating {OPERATIONS_FINE:,} operations a run: threads that share host CPUs are "
+                    "preempted so seldom that a quick look tells nothing."
+                )
             else:
                 self._draw()
 
@@ -161,13 +164,6 @@ class Explorer(w.VBox):  # type: ignore[misc]
                     self.refine()  # what was found is remembered
 
         return self._rest.ask(work, then)
-
-    def _wait(self) -> None:
-        """No curve rather than a wrong one, where a quick look would tell nothing."""
-        self._clear(
-            f"Simulating {OPERATIONS_FINE:,} operations a run: threads that share host CPUs are preempted so "
-            "seldom that a quick look tells nothing."
-        )
 
     def _send_again(self) -> None:
         """Where the controls stand, once more: if the hand moved two at once, the browser may have heard of
