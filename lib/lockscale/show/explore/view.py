@@ -11,14 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from lockscale.show.explore.setting import (
-    REPLICATIONS,
-    SEED,
-    Setting,
-    default,
-    model_of,
-    scene,
-)
+from lockscale.show.explore.setting import REPLICATIONS, SEED, Setting, default, model_of, scene
 from lockscale.sim import Result, simulate
 from lockscale.sim.trace import Trace, trace
 from lockscale.tables import published
