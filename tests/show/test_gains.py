@@ -147,12 +147,10 @@ def test_times_are_turned_into_rates():
     from lockscale.show.gains import _published
 
     study = load_study("orphan-file")
-    of_times = {
-        (load, arm, over, n): gain for load, arm, over, n, gain in _published(study, "s4_stress_orphan")
-    }
+    of_times = dict(_published(study, "s4_stress_orphan"))
     # S4 at one thread: 0.9456 s locked, 0.9394 s lockless
     assert of_times["truncate", "orphan-lockless", "orphan-locked", 1] == pytest.approx(0.9456 / 0.9394)
-    of_rates = {(load, arm, over, n): gain for load, arm, over, n, gain in _published(study, "s4_creat_clo")}
+    of_rates = dict(_published(study, "s4_creat_clo"))
     assert of_rates["creat", "orphan-lockless", "orphan-mutex", 1] == pytest.approx(14354.07 / 14705.88)
 
 

@@ -34,6 +34,8 @@ from lockscale.tools.fsload import PHASES
 
 SOURCE_STAYS = 0.05
 """A published gain within this of 1 is taken for none."""
+Compared = tuple[str, str, str, int]
+"""Load, arm, over which arm, threads."""
 
 
 @dataclass(frozen=True)
@@ -84,68 +86,41 @@ def gain_rows() -> list[GainRow]:
 
 def first_virtual() -> dict[str, Run]:
     """Of every study the first curated run in virtual time, whose gains are shown."""
-    return first_of_each_study(run for run in curated_runs() if _in_virtual_time(run))
-
-
-def _in_virtual_time(run: Run) -> bool:
-    return run.rows.is_file() and bool(read_provenance(run.folder)["origin"] == "virtual")
+    measured = (run for run in curated_runs() if run.rows.is_file())
+    return first_of_each_study(run for run in measured if read_provenance(run.folder)["origin"] == "virtual")
 
 
 def _rows(study: Study, run: Run) -> Iterator[GainRow]:
-    measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
+    """What was published, then what only was predicted, then numbers of threads that were not published."""
+    measured, unpatched, load = _Measured(read_rows(run.rows)), study.unpatched.name, study.operation
     judged: Any = judge_gains(read_prediction(run), measured.rows).to_dict("records")
     told = {
-        (one["arm"], one["threads"]): one
+        (load, one["arm"], unpatched, one["threads"]): one
         for one in judged
-        if one["cpus"] == measured.cpus(study.operation, one["arm"], unpatched, one["threads"])
+        if one["cpus"] == measured.cpus(load, one["arm"], unpatched, one["threads"])
     }
-    tables = study.published_tables
-    simulated = _Simulated(study)
-    seen: set[tuple[str, str, str, int]] = set()
-
-    def row(at: tuple[str, str, str, int], gain: float | None, one: dict[str, Any] | None) -> GainRow:
-        seen.add(at)
-        return GainRow(study.name, *at, gain, simulated.gain(*at), *measured.gain(*at), *_told(one))
-
-    for table in tables:
-        for load, arm, over, n, gain in _published(study, table):
-            ours = (over, load) == (unpatched, study.operation)
-            yield row((load, arm, over, n), gain, told.pop((arm, n), None) if ours else None)
-    for (arm, n), one in told.items():
-        yield row((study.operation, arm, unpatched, n), None, one)
-    for at in _between(seen, measured):
-        yield row(at, None, None)
+    printed = [pair for table in study.published_tables for pair in _published(study, table)]
+    known = dict.fromkeys([*dict(printed), *told])
+    between = {(*at[:3], n) for at in known for n in measured.threads(*at[:3])}
+    others = [at for at in [*known, *sorted(between - known.keys())] if at not in dict(printed)]
+    simulated = _simulated_rates(study)
+    for at, gain in [*printed, *((at, None) for at in others)]:
+        patched, base = (simulated.get((at[0], name, at[3])) for name in at[1:3])
+        ratio, one = patched / base if patched and base else None, told.pop(at, None)
+        ends = [one[of] for of in ("predicted", "predicted_low", "predicted_high")] if one else [None] * 3
+        held = bool(one["inside"]) if one else None
+        yield GainRow(study.name, *at, gain, ratio, *measured.gain(*at), *ends, held)
 
 
-def _between(seen: set[tuple[str, str, str, int]], measured: "_Measured") -> list[tuple[str, str, str, int]]:
-    """What was measured of a published comparison at numbers of threads that were not published."""
-    pairs = {(load, arm, over) for load, arm, over, _ in seen}
-    both = {(*pair, n) for pair in pairs for n in measured.threads(*pair)}
-    return sorted(both - seen)
-
-
-def _told(one: dict[str, Any] | None) -> tuple[Any, ...]:
-    if one is None:
-        return ()
-    return one["predicted"], one["predicted_low"], one["predicted_high"], bool(one["inside"])
-
-
-class _Simulated:
-    """The exported rates of a study's models, which simulate its own load alone."""
-
-    def __init__(self, study: Study) -> None:
-        file = paths.FIGURES / f"{study.name}-simulated.csv"
-        self.load, self.rates = study.operation, dict[tuple[str, int], float]()
-        if file.is_file():
-            table = pd.read_csv(file)
-            here = table[table.origin == "simulated"]
-            self.rates = {
-                (str(a), int(n)): float(v) for a, n, v in zip(here.arm, here.threads, here.value, strict=True)
-            }
-
-    def gain(self, load: str, arm: str, over: str, n: int) -> float | None:
-        patched, unpatched = (self.rates.get((name, n)) for name in (arm, over))
-        return patched / unpatched if load == self.load and patched and unpatched else None
+def _simulated_rates(study: Study) -> dict[tuple[str, str, int], float]:
+    """The exported ones by load, arm and threads: the study's models simulate its own load alone."""
+    file = paths.FIGURES / f"{study.name}-simulated.csv"
+    if not file.is_file():
+        return {}
+    table = pd.read_csv(file)
+    here = table[table.origin == "simulated"]
+    rates = zip(here.arm, here.threads, here.value, strict=True)
+    return {(study.operation, str(arm), int(n)): float(value) for arm, n, value in rates}
 
 
 class _Measured:
@@ -180,8 +155,8 @@ class _Measured:
         return self.rates[load]
 
 
-def _published(study: Study, table: str) -> list[tuple[str, str, str, int, float]]:
-    """Load, arm, over which arm, threads, gain; of a table's first rate, or of its times."""
+def _published(study: Study, table: str) -> list[tuple[Compared, float]]:
+    """The gains of a table's first rate, or of its times."""
     frame = published(table)
     if not {"arm", "threads", "metric", "unit", "statistic"} <= set(frame.columns):
         return []
@@ -196,7 +171,7 @@ def _published(study: Study, table: str) -> list[tuple[str, str, str, int, float
     load = next((PHASES[one][0] for one in study.workloads_beside if table.endswith(one)), study.operation)
     power = -1.0 if rated.metric.iloc[0] == "time" else 1.0
     return [
-        (load, arm, known[0], int(n), float((value / means[known[0], n]) ** power))
+        ((load, arm, known[0], int(n)), float((value / means[known[0], n]) ** power))
         for arm in known[1:]
         for n, value in means[arm].items()
         if (known[0], n) in means.index
