@@ -25,7 +25,7 @@ from lockscale.measure.run_folder import (
     read_provenance,
 )
 from lockscale.measure.significance import POINT
-from lockscale.predict.predicted_against_measured import judge_gains, measured_gain
+from lockscale.predict.predicted_against_measured import judge_gains, measured_gain, told_ends
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
@@ -107,9 +107,8 @@ def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     for at, gain in [*printed, *((at, None) for at in others)]:
         patched, base = (simulated.get((at[0], name, at[3])) for name in at[1:3])
         ratio, one = patched / base if patched and base else None, told.pop(at, None)
-        ends = [one[of] for of in ("predicted", "predicted_low", "predicted_high")] if one else [None] * 3
-        held = bool(one["inside"]) if one else None
-        yield GainRow(study.name, *at, gain, ratio, *measured.gain(*at), *ends, held)
+        ends = told_ends(one) if one else ()
+        yield GainRow(study.name, *at, gain, ratio, *measured.gain(*at), *ends)
 
 
 def _simulated_rates(study: Study) -> dict[tuple[str, str, int], float]:

@@ -32,7 +32,7 @@ from lockscale.measure.run_folder import (
 from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
 from lockscale.predict.gain_interval import GainsSimulated, GainsTold, tell_gains
 from lockscale.predict.guest_counts import predict_guests
-from lockscale.predict.predicted_against_measured import gains_off, judge_counters, judge_gains
+from lockscale.predict.predicted_against_measured import gains_off, judge_counters, judge_gains, told_ends
 from lockscale.predict.unpatched_run import simulate_gains
 from lockscale.studies.registry import study_parts
 from lockscale.study.file import Study, load_study
@@ -200,22 +200,8 @@ def _rows(one: Resimulated, known: Sequence[Resimulated]) -> Iterator[GainAgain]
         for said in (read_prediction(run), {"run": told_again(one, known).as_json()})
     )
     for (arm, cpus, threads), now in again.items():
-        before = first.get((arm, cpus, threads))
-        if before is not None:
-            yield GainAgain(
-                study=name,
-                arm=arm,
-                threads=threads,
-                measured=now["measured"],
-                first=before["predicted"],
-                first_low=before["predicted_low"],
-                first_high=before["predicted_high"],
-                held=bool(before["inside"]),
-                again=now["predicted"],
-                again_low=now["predicted_low"],
-                again_high=now["predicted_high"],
-                holds=bool(now["inside"]),
-            )
+        if before := first.get((arm, cpus, threads)):
+            yield GainAgain(name, arm, threads, now["measured"], *told_ends(before), *told_ends(now))
 
 
 def again_totals(rows: Sequence[GainAgain]) -> AgainTotals:
