@@ -59,7 +59,7 @@ def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
         boots, operations = found.profiled
         point += f"; sums of {boots} boots and {operations} operations"
     return [
-        *_preamble(study, found, boots_of(found)),
+        *_preamble(study, found),
         *(_counts(study, found) if _has_counts(found) else []),
         *_rates(study, provenance, found.compared),
         *_others(study, found.others),
@@ -88,7 +88,7 @@ def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
     return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
 
 
-def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph]:
+def _preamble(study: Study, measured: Measurement) -> list[Paragraph]:
     provenance = measured.provenance
     kernels = {arm: provenance["kernels"][arm] for arm in study.sides}
     spin_locks = ", ".join(sorted({kernel["spin_lock"] for kernel in kernels.values()}))
@@ -120,7 +120,7 @@ def _preamble(study: Study, measured: Measurement, boots: int) -> list[Paragraph
         Paragraph(
             f"MEASURED {words.upper()}{bracket}{accel}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
-            f"Averages of {boots} interleaved boots per arm"
+            f"Averages of {boots_of(measured)} interleaved boots per arm"
             + (f"; counts also average over the A/A pair of {study.patched.name}." if with_aa else ".")
         ),
         *machine_in_virtual_time(provenance),
@@ -208,20 +208,6 @@ def rerun_command(study: Study, provenance: dict[str, Any]) -> str:
     return run_command(study.name, study.model_dump(mode="json")["parameters"], name)
 
 
-def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
-    """`before` and `after` at each point, the change, and a star where it is significant."""
-    unpatched, patched = heads_of(study.sides, (12, 14), 40)
-    lines = [f"cpus procs  {unpatched}            {patched}"]
-    row: Any
-    for row in both.itertuples():
-        change = percent(row.before, row.after, row.significant)
-        lines.append(
-            f"{row.cpus:>4} {row.threads:>5}  {row.before:>{len(unpatched)}.{decimals}f} (  0.00%)   "
-            f"{row.after:>{len(patched)}.{decimals}f} {change}"
-        )
-    return lines
-
-
 def heads_of(sides: tuple[str, str], least: tuple[int, int], room: int) -> tuple[str, str]:
     """Two arms' names above their columns, each at least so wide; their roles where `room` is too little."""
     widths = [max(len(name), width) for name, width in zip(sides, least, strict=True)]
@@ -268,12 +254,20 @@ TEST = "significant at 5% over all rows (Student's t of the blocks' gaps, Holm)"
 
 
 def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | None) -> list[Paragraph]:
+    """Both arms' at each point, the change, and a star where it is significant."""
     if compared is None:
         return []
-    both = compared.rename(columns={"unpatched": "before", "value": "after"})
+    unpatched, patched = heads_of(study.sides, (12, 14), 40)
+    lines = [f"cpus procs  {unpatched}            {patched}"]
+    row: Any
+    for row in compared.itertuples():
+        lines.append(
+            f"{row.cpus:>4} {row.threads:>5}  {row.unpatched:>{len(unpatched)}.0f} (  0.00%)   "
+            f"{row.value:>{len(patched)}.0f} {percent(row.unpatched, row.value, row.significant)}"
+        )
     head = f"{begun(study.metric)}{rate_note(compared)} {where_measured(provenance)} (*: {TEST}):"
     known = least_known(compared)
-    return [*_table(head, _changes(study, both, decimals=0)), *([Paragraph(known)] if known else [])]
+    return [*_table(head, lines), *([Paragraph(known)] if known else [])]
 
 
 def _others(study: Study, others: pd.DataFrame | None) -> list[Paragraph]:
@@ -348,11 +342,8 @@ def _predicted(study: Study, prediction: dict[str, Any], compared: pd.DataFrame 
 
     Nothing of an arm of which nothing could be predicted.
     """
-    return [
-        Paragraph(one)
-        for one in (_gain_here(study, prediction, compared), _elsewhere(study, prediction))
-        if one
-    ]
+    both = _gain_here(study, prediction, compared), _elsewhere(study, prediction)
+    return [Paragraph(one) for one in both if one]
 
 
 def _gain_here(study: Study, prediction: dict[str, Any], compared: pd.DataFrame | None) -> str:
