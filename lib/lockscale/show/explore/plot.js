@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The view of plot.py: draws what the model named by `of` holds, and draws it again when that changes.
+// The view of a Plot of controls.py: draws what the model named by `of` holds, and draws it again when that changes.
 //
 // The figure is a model of @jupyter-widgets/base, not of this module: anywidget drops for ever what the kernel
 // sends to a model whose module took over two seconds to load, as happens on a busy machine.

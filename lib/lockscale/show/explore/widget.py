@@ -15,9 +15,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
-from lockscale.show.explore.controls import EXPLORER, Keys, controls
+from lockscale.show.explore.controls import EXPLORER, Keys, Plot, controls
 from lockscale.show.explore.figure import explorer_figure, layout, traces
-from lockscale.show.explore.plot import Plot
 from lockscale.show.explore.setting import (
     OPERATIONS_FINE,
     TIMES,
