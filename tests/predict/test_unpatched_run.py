@@ -10,8 +10,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json
-from lockscale.predict.discrepancy import JudgedGain, learned
-from lockscale.predict.gain_interval import GainsSimulated, GainsTold, SimulatedGain
+from lockscale.predict.gain_interval import GainsSimulated, GainsTold, JudgedGain, SimulatedGain, learned
 from lockscale.predict.gain_interval import told as interval
 from lockscale.predict.posterior import (
     OWN_FACTOR,

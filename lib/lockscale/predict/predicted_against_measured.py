@@ -12,8 +12,7 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
 from lockscale.measure.compare_arms import counted, extra_calls, proof_of, rate_repeats
 from lockscale.measure.rows import is_benchmark, origin_of
-from lockscale.predict.discrepancy import JudgedGain, spread_of
-from lockscale.predict.gain_interval import GainsSimulated
+from lockscale.predict.gain_interval import GainsSimulated, JudgedGain, spread_of
 from lockscale.queueing.compare import Comparison
 from lockscale.sim.results import rate_interval
 from lockscale.study.file import Study

@@ -24,8 +24,14 @@ from lockscale.fitting.column import Column
 from lockscale.measure.compare_arms import function_costs, rate_repeats
 from lockscale.measure.rows import origin_of
 from lockscale.measure.where_time_went import moved_lines
-from lockscale.predict.discrepancy import Discrepancy
-from lockscale.predict.gain_interval import GainsSimulated, GainsTold, SimulatedGain, UnpatchedFit, tell_gains
+from lockscale.predict.gain_interval import (
+    Discrepancy,
+    GainsSimulated,
+    GainsTold,
+    SimulatedGain,
+    UnpatchedFit,
+    tell_gains,
+)
 from lockscale.predict.observed import LOCK_FUNCTIONS, Observation, Profile, Results, slow_paths
 from lockscale.predict.posterior import Posterior, of_one_machine
 from lockscale.predict.user_case import REST, TIMES, Case, case_of, free_numbers, with_others

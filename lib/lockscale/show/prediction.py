@@ -10,7 +10,7 @@ import pandas as pd
 from lockscale.errors import BadInput, near
 from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
 from lockscale.predict.answer import Answer, Open, Predicted
-from lockscale.predict.discrepancy import Discrepancy
+from lockscale.predict.gain_interval import Discrepancy
 from lockscale.predict.guest_case import GuestCase
 from lockscale.predict.guest_counts import predict_guests
 from lockscale.predict.unpatched_run import predict_gains

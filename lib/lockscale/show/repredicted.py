@@ -29,8 +29,14 @@ from lockscale.measure.run_folder import (
     read_prediction,
     read_study_file,
 )
-from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
-from lockscale.predict.gain_interval import GainsSimulated, GainsTold, tell_gains
+from lockscale.predict.gain_interval import (
+    Discrepancy,
+    GainsSimulated,
+    GainsTold,
+    JudgedGain,
+    learned,
+    tell_gains,
+)
 from lockscale.predict.guest_counts import predict_guests
 from lockscale.predict.predicted_against_measured import gains_off, judge_counters, judge_gains, told_ends
 from lockscale.predict.unpatched_run import simulate_gains
