@@ -22,22 +22,18 @@ RAREST = 1e-6  # of the acquisitions, where none is left
 
 def wait_shares(measured: UnpatchedData, asked: MatchedPatch) -> list[float | None]:
     """The share of the threads' time that waits for each change's lock; None where nothing shows it."""
-    return [_waiting(measured, match) for match in asked.matches or [None] * len(asked.changes)]
+    return [_waiting(measured, match) for _, match in asked.pairs]
 
 
 def promise_of_patch(
     measured: UnpatchedData, asked: MatchedPatch, shares: Sequence[float | None]
 ) -> float | None:
     """The gain of all its changes; None where nothing says it. shares: of wait_shares()."""
-    changes, matches = asked.changes, asked.matches
-    promises = [
-        _promise(measured, change, match, share)
-        for change, match, share in zip(changes, matches or [None] * len(changes), shares, strict=True)
-    ]
-    promise = _together(measured, promises, changes, matches)
-    if promise is not None and not any(change.of_work for change in changes):
-        promise = min(promise, _most_of_locks(changes, matches))
-        if None not in shares and not any(change.saved for change in changes):
+    promises = [_promise(measured, *pair, share) for pair, share in zip(asked.pairs, shares, strict=True)]
+    promise = _together(measured, promises, asked)
+    if promise is not None and not any(change.of_work for change in asked.changes):
+        promise = min(promise, _most_of_locks(asked))
+        if None not in shares and not any(change.saved for change in asked.changes):
             promise = min(promise, float(measured.most_threads))  # somebody does not wait
     return promise
 
@@ -46,15 +42,14 @@ def most_gain(measured: UnpatchedData, asked: MatchedPatch) -> float:
     """N times the rate of one thread, which gets faster where work is avoided or a hold gets shorter."""
     left: dict[object, float] = {}  # of each lock's hold
     work = 0.0
-    for place, change in enumerate(asked.changes):
+    for change, match in asked.pairs:
         saved = change.saved
         if change.word == "avoid":
-            match = asked.matches[place] if asked.matches else None
             waiting = _waits_there(measured, match)
             everything = (measured.share(match, waits=False) if match else None) or waiting
             work += max(everything - waiting, 0.0) * (1 - change.visits)
             saved = (1 - change.visits) if waiting else 0.0
-        lock = _lock_of(change, asked.matches, place)
+        lock = _lock_of(change, match)
         left[lock] = left.get(lock, 1.0) * (1 - saved)
     return measured.most_gain(_of_holds(measured, [1 - one for one in left.values()]), work)
 
@@ -70,9 +65,9 @@ def _of_holds(measured: UnpatchedData, saved: Sequence[float]) -> float:
     return sum(part * min(max(room - place, 0.0), 1.0) for place, part in largest_first)
 
 
-def _lock_of(change: Change, matches: Sequence[Match], place: int) -> object:
+def _lock_of(change: Change, match: Match | None) -> object:
     """The same for changes of one lock."""
-    return matches[place].waits or matches[place].entries if matches else change.lock
+    return match.waits or match.entries if match else change.lock
 
 
 def _waits_there(measured: UnpatchedData, match: Match | None) -> float:
@@ -82,12 +77,12 @@ def _waits_there(measured: UnpatchedData, match: Match | None) -> float:
     return (_waiting(measured, match) or 0.0) if match.waits else 0.0
 
 
-def _most_of_locks(changes: Sequence[Change], matches: Sequence[Match]) -> float:
+def _most_of_locks(asked: MatchedPatch) -> float:
     """What no patch of these locks exceeds: were all work so much shorter as the lock that it leaves least
     of, the gain would be just that. Several changes of one lock act on what the others leave."""
     left: dict[object, float] = {}
-    for place, change in enumerate(changes):
-        lock = _lock_of(change, matches, place)
+    for change, match in asked.pairs:
+        lock = _lock_of(change, match)
         left[lock] = left.get(lock, 1.0) * change.left_of_lock
     least = min(left.values())
     return 1 / least if least else float("inf")
@@ -140,12 +135,7 @@ def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
     return min(base.gain(n, change), MOST_OF_RATES)
 
 
-def _together(
-    measured: UnpatchedData,
-    promises: Sequence[float | None],
-    changes: Sequence[Change],
-    matches: Sequence[Match],
-) -> float | None:
+def _together(measured: UnpatchedData, promises: Sequence[float | None], asked: MatchedPatch) -> float | None:
     """Of several changes: what each takes away of the time is taken away, and nothing of it twice."""
     known = [promise for promise in promises if promise is not None]
     if len(known) < len(promises) or not known:
@@ -155,8 +145,8 @@ def _together(
     gone = sum(1 - 1 / promise for promise in known)
     most = measured.wait_share
     if most is None:
-        most = measured.share_together(matches, [change.of_work for change in changes])
-    if most is None and not matches:  # of rates alone, as each of them
+        most = measured.share_together(asked.matches, [change.of_work for change in asked.changes])
+    if most is None and not asked.matches:  # of rates alone, as each of them
         return min(promise_of(gone), MOST_OF_RATES)
     together = promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
     return max(together, *known)  # of which one may be above what a share promises

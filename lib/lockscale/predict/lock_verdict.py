@@ -43,6 +43,11 @@ class MatchedPatch:
         return list(zip(self.changes, self.matches, strict=False))
 
     @property
+    def pairs(self) -> list[tuple[Change, Match | None]]:
+        """As `matched`; without a profile each change with None."""
+        return list(zip(self.changes, self.matches or [None] * len(self.changes), strict=True))
+
+    @property
     def of_locks(self) -> list[Match]:
         """Of the changes that are of waiting for a lock, not of all that a function does."""
         return [match for change, match in self.matched if not change.of_work]
