@@ -23,7 +23,10 @@ _LOCKS = re.compile(
     r"_spin_lock|spin_lock_slowpath|queued_\w+_lock_slowpath|osq_lock|__lock_buffer|bit_wait"
     r"|(?:mutex|rwsem|down|rt_mutex|percpu)_\w*(?:lock|read|write|slowpath|spin)\w*|wait_transaction_locked"
 )
-_OTHER, _TEXT = "#DDDDDD", "#111111"
+_OTHER = "#DDDDDD"
+_ICICLE = {
+    "branchvalues": "total", "sort": False, "textfont": {"color": "#111111"}, "pathbar": {"visible": False}
+}  # fmt: skip
 
 
 def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
@@ -43,16 +46,13 @@ def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
         labels=names,
         parents=[";".join(path[:-1]) for path in frames],
         values=list(frames.values()),
-        branchvalues="total",
         tiling={"orientation": "v", "flip": "y"},
-        sort=False,
         marker={
             "colors": [COLOURS[0] if _LOCKS.search(name) else _OTHER for name in names],
             "line": {"color": "white", "width": 0.5},
         },
         hovertemplate="%{label}<br>%{value} samples, %{percentRoot:.1%}<extra></extra>",
-        textfont={"color": _TEXT},
-        pathbar={"visible": False},
+        **_ICICLE,
     )
     return drawn.update_layout(height=_FRAME_PX + _ROW_PX * depth)
 
@@ -101,17 +101,14 @@ def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
         root={"color": "white"},
         text=[f"{one.threads:.1f} threads" for one in waits],
         customdata=[one.waits_for or "works" for one in waits],
-        branchvalues="total",
         tiling={"orientation": "v"},
-        sort=False,
         marker={
             "colors": [COLOURS[0] if one.waits_for else _OTHER for one in waits],
             "line": {"color": "white", "width": 1},
         },
         texttemplate=["%{label}<br>%{text}"] * len(waits),  # one would also be that of a root around several
         hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
-        pathbar={"visible": False},
-        textfont={"color": _TEXT},
+        **_ICICLE,
     )
     within = {one.place: one.within for one in waits}
     depth = max(_depth(one.place, within) for one in waits)
