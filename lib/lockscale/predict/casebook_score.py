@@ -29,7 +29,6 @@ Predictor = Callable[[tuple[PublishedGain, ...], UnpatchedSide], GainInterval | 
 
 
 def learned(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -> GainInterval:
-    """By published_gains.py, from these measured gains."""
     return _learn(before).gain(unpatched.left, unpatched.promise, unpatched.most)
 
 
@@ -37,7 +36,6 @@ _learn = lru_cache(maxsize=128)(learn)  # the cases of one family are predicted 
 
 
 def delete_waits(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -> GainInterval | None:
-    """The promise, within a quarter."""
     promise = unpatched.promise
     return None if promise is None else GainInterval(promise / QUARTER, promise, promise * QUARTER)
 

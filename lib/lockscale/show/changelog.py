@@ -93,7 +93,6 @@ def letter_of(story: Story) -> Letter:
 
 
 def letter(study: Study, found: Measurement) -> Letter:
-    """The message and the protocol of one comparison."""
     table = _table(study, found)
     measured = _measured(study, found)
     change, _ = cut_to(change_of(study, study.patched), CHANGE_LINES)

@@ -25,12 +25,10 @@ NO_SPACE = tuple(f"[Errno {number}]" for number in FULL)
 
 
 def sources() -> list[Path]:
-    """The numbered notebooks' sources in their order."""
     return sorted(paths.NOTEBOOK_SOURCES.glob("[0-9][0-9]_*.py"))
 
 
 def all_sources() -> list[Path]:
-    """Of every committed notebook."""
     return sorted(paths.NOTEBOOK_SOURCES.rglob("*.py"))
 
 

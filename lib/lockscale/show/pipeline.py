@@ -106,7 +106,6 @@ def _refuse_unmeasured_ends(study: Study, target: Target) -> None:
 
 
 def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
-    """Every numbered notebook, in order."""
     log = run.folder / "progress.log"
     notebooks = [notebook_of(source) for source in sources()]
     for k, notebook in enumerate(notebooks, start=1):

@@ -89,7 +89,6 @@ def find_runs() -> Iterator[Run]:
 
 
 def notebooks_of(run: Run) -> list[Path]:
-    """The executed notebooks of a run, in their order."""
     return sorted(run.notebooks.glob("**/*.ipynb"))
 
 

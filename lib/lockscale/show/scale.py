@@ -154,7 +154,6 @@ def most_of(point: Mapping[str, Any], operations: int, repeated: Mapping[str, st
 
 
 def keep_scale(found: pd.DataFrame) -> None:
-    """`scale_study()`'s rows, all of them simulated."""
     write_text(KEPT, found.to_csv(index=False))
 
 

@@ -88,12 +88,10 @@ class Story:
 
     @cached_property
     def compared(self) -> pd.DataFrame:
-        """The rates of each arm against the unpatched one's, as compared_rates() has them."""
         return compared_rates(self.rows, self.study)
 
     @cached_property
     def extra(self) -> pd.DataFrame:
-        """What the unpatched arm counts more than the patched one, as extra_calls() has it."""
         return extra_calls(self.rows, self.study)
 
     @cached_property

@@ -138,7 +138,6 @@ def timeline(trace: Trace) -> go.Figure:
 
 
 def check_bars(count: int) -> None:
-    """Raises BadInput for more bars than a browser can show."""
     if count > MAX_BARS:
         raise BadInput(
             f"a timeline of {count} bars is too much for a browser (at most {MAX_BARS}): trace a shorter "

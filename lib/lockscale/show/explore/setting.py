@@ -180,7 +180,6 @@ HEAD = "# SPDX-License-Identifier: MIT\n# Written by the lock explorer. {}\n"
 
 
 def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
-    """Write the model, its parameters and the command that simulates them; the file's path."""
     content = {
         "model": setting.of.model,
         "parameters": setting.parameters(),
@@ -194,7 +193,6 @@ def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
 
 
 def has_study(setting: Setting) -> bool:
-    """Whether a study file is of this scene."""
     return setting.scene in list_studies()
 
 

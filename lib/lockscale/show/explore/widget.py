@@ -121,7 +121,6 @@ class Explorer(w.VBox):  # type: ignore[misc]
 
     @property
     def figure(self) -> go.Figure:
-        """What is drawn now."""
         return go.Figure(self.plot.drawn)
 
     def move(self, **changes: Any) -> None:

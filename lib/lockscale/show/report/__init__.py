@@ -49,7 +49,6 @@ def write_report(name: str, output: Path | None = None) -> Path:
 
 
 def report_of(story: Story) -> str:
-    """The page of a measured run."""
     measured = story.measured
     if not measured.rows.is_file():
         raise BadInput(

@@ -56,7 +56,6 @@ class ReportFigure:
         return ReportFigure(drawn.layout.meta["says"] + more, svg(room_for_legend(drawn), stem))
 
     def as_html(self) -> str:
-        """The svg in place, in the colours of the page."""
         return (
             f"<figure>\n{in_page_colours(self.svg)}\n<figcaption>{_origin(self.origin)}</figcaption></figure>"
         )
@@ -71,7 +70,6 @@ class ReportText:
     origin: str = ""
 
     def as_html(self) -> str:
-        """A paragraph, or a block of fixed lines."""
         said = _origin(self.origin) if self.origin else ""
         if self.fixed:
             return f"<p>{said}</p>\n<pre>{_text(self.text)}</pre>"
