@@ -17,6 +17,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import quote
 
 from lockscale import paths
@@ -127,7 +128,10 @@ def executed(source: Path) -> str:
     empty runs/. Raises RunFailed for a cell that fails or that writes to standard error.
     """
     notebook = clean(source)
-    with scratch_folder("notebook") as room, _runs_in(room):
+    with (
+        scratch_folder("notebook") as room,
+        mock.patch.dict(os.environ, LOCKSCALE_RUNS=f"{room}/runs"),  # where kernels started inside keep runs
+    ):
         begun, ended = room / source.with_suffix(".ipynb").name, room / "executed.ipynb"
         write_text(begun, _text(notebook))
         run = run_read_by(notebook)
@@ -155,19 +159,6 @@ def _text(notebook: Any) -> str:
     import nbformat
 
     return str(nbformat.writes(notebook, version=nbformat.NO_CONVERT)) + "\n"  # type: ignore[no-untyped-call]
-
-
-@contextlib.contextmanager
-def _runs_in(folder: Path) -> Any:
-    """Kernels started inside keep their runs there."""
-    before = os.environ.get("LOCKSCALE_RUNS")
-    os.environ["LOCKSCALE_RUNS"] = str(folder / "runs")
-    try:
-        yield
-    finally:
-        del os.environ["LOCKSCALE_RUNS"]
-        if before is not None:
-            os.environ["LOCKSCALE_RUNS"] = before
 
 
 def _take_outputs(notebook: Any, other: Any) -> None:
