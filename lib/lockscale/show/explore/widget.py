@@ -4,6 +4,7 @@
 import asyncio
 import functools
 import html
+import operator
 import threading
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields, replace
@@ -72,6 +73,7 @@ class AtRest:
 UNMEASURED = {"ticklabeloverflow": "allow"}
 """Of an axis that is drawn again and again: the browser lays out the page anew for each label it measures."""
 NOTHING = np.array([])
+OF_MODEL = operator.attrgetter("scene", "arm", "compare")
 
 
 def lock_explorer(setting: Setting | None = None) -> "Explorer":
@@ -101,11 +103,9 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.plot = Plot(figure, "lock-explorer")
         self.words, self.kept = w.HTML(), w.HTML()
         self._of_study = self._button("Write study file", keep_study, _left_out)
-        buttons = [
-            self._reset_button(),
-            self._button("Write model parameters", keep_parameters),
-            self._of_study,
-        ]
+        reset = w.Button(description="Reset", tooltip="all controls but contention and threads")
+        reset.on_click(lambda _: self.move(**_at_first(self.setting)))
+        buttons = [reset, self._button("Write model parameters", keep_parameters), self._of_study]
         self._set_controls(self.controls)
         for name, control in self.controls.items():
             control.observe(functools.partial(self._follow_hand, name), "value")
@@ -174,9 +174,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
             self.move(**{name: change["new"]})
 
     def _draw(self) -> None:
-        if self._is_another_model():
-            shown = "the figure is the one of before" if self._drawn else "no figure yet"
-            self._say(f"Simulating {self.setting.of.title}, {self.setting.arm}: {shown}.")
+        drawn, wanted = self._drawn, self.setting
+        # another model takes other code than what is drawn, which on a busy machine takes a while
+        if drawn is None or OF_MODEL(drawn) != OF_MODEL(wanted):
+            shown = "the figure is the one of before" if drawn else "no figure yet"
+            self._say(f"Simulating {wanted.of.title}, {wanted.arm}: {shown}.")
         try:
             found = view(self.setting)
         except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
@@ -185,13 +187,6 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.plot.show(traces(found), layout(found))
         self._drawn = self.setting
         self._show_words(found)
-
-    def _is_another_model(self) -> bool:
-        """Whether what is set takes other code than what is drawn, which on a busy machine takes a while."""
-        drawn, wanted = self._drawn, self.setting
-        if drawn is None:
-            return True
-        return (drawn.scene, drawn.arm, drawn.compare) != (wanted.scene, wanted.arm, wanted.compare)
 
     def _say(self, text: str) -> None:
         self.words.value = f"<p role='alert'>{html.escape(text)}</p>"
@@ -243,11 +238,6 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.words.value = (
             f"<p aria-live='polite'>{'<br>'.join(lines)}</p><pre>{html.escape(self.setting.command())}</pre>"
         )
-
-    def _reset_button(self) -> Any:
-        button = w.Button(description="Reset", tooltip="all controls but contention and threads")
-        button.on_click(lambda _: self.move(**_at_first(self.setting)))
-        return button
 
     def _button(
         self, text: str, keep: Callable[[Setting], Path], note: Callable[[Setting], str] = lambda _: ""
