@@ -210,7 +210,7 @@ def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([_beside(one, gain) for one, gain in judged if gain], columns=GAINS)
 
 
-def told_ends(judged: dict[str, Any]) -> tuple[float, float, float, bool]:
+def told_ends(judged: dict[Any, Any]) -> tuple[float, float, float, bool]:
     """What was predicted, its interval, and whether that held: of a row of judge_gains()."""
     low, high = judged["predicted_low"], judged["predicted_high"]
     return judged["predicted"], low, high, bool(judged["inside"])

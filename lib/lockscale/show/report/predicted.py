@@ -21,16 +21,7 @@ from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story
 
 PUBLISHED = [
-    "table",
-    "arm",
-    "threads",
-    "unit",
-    "predicted",
-    "low",
-    "high",
-    "published",
-    "error_pct",
-    "inside",
+    *("table", "arm", "threads", "unit", "predicted", "low", "high", "published", "error_pct", "inside"),
 ]
 RATES = ["arm", "cpus", "threads", "unit", "predicted", "predicted_low", "predicted_high", "measured"]
 COUNTS = ["fitted_arm", "arm", "cpus", "threads", "metric", "unit", "predicted", "predicted_low"]
