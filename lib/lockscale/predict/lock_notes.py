@@ -26,6 +26,7 @@ from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 from lockscale.tools.profile_entry import caller_of
 
 SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
+NO_SYMBOL = "0x"
 ROUNDED_PCT = 1.0
 ROUNDED_DURATION = 0.02
 MOST_NAMED = 4
@@ -114,7 +115,7 @@ def _longest_sleep(measured: UnpatchedData) -> tuple[str, float]:
 def other_sleep(measured: UnpatchedData) -> str:
     """That the longest sleep is for no lock; empty where it is for one, or may be."""
     name, slept_pct = _longest_sleep(measured)
-    if not name or _no_symbol(name):
+    if not name or name.startswith(NO_SYMBOL):
         return ""
     return (
         f"{name} sleeps for {slept_pct:.0f}% of the off-CPU time, and for no lock: where these are the "
@@ -124,16 +125,12 @@ def other_sleep(measured: UnpatchedData) -> str:
 
 def _unnamed_sleep(measured: UnpatchedData) -> str:
     name, slept_pct = _longest_sleep(measured)
-    if not _no_symbol(name):
+    if not name.startswith(NO_SYMBOL):
         return ""
     return (
         f"{name} has {slept_pct:.0f}% of the off-CPU time and no symbol, so it may be a lock: print the "
         "stacks again with the symbols of its module"
     )
-
-
-def _no_symbol(name: str) -> bool:
-    return name.startswith("0x")
 
 
 def moved_lines(measured: UnpatchedData, asked: Sequence[str]) -> str:
