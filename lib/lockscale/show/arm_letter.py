@@ -63,8 +63,13 @@ def _measured(arm: str, story: Story) -> str:
     for one in gains:
         said += [Paragraph(one.head), Paragraph(one.table, fixed=True)]
     said += map(Paragraph, noise_of(boots_apart_pct(rows, study, [arm, *(one.over for one in gains)])))
-    if told and provenance.get("prediction"):
-        said.append(Paragraph(_when(study, provenance["prediction"])))
+    if told and (written := provenance.get("prediction")):
+        when = (
+            f"The intervals were predicted from the rates of {study.unpatched.name} alone and written before "
+            f"any other arm was booted, {written['written_before_utc']}; the prediction's sha256 is "
+            f"{written['sha256']}."
+        )
+        said.append(Paragraph(when))
     said += [*machine_in_virtual_time(provenance), Paragraph("To repeat it:")]
     again = [rerun_command(study, provenance), f"lockscale patches export {study.name}/{arm} --format mbox"]
     return joined([*said, *(Paragraph(f"  {line}", fixed=True) for line in again)])
@@ -119,11 +124,3 @@ def _table(unpatched: str, arm: str, rates: pd.DataFrame, told: dict[int, Any]) 
             line += f"  {one.predicted_low:.2f} to {one.predicted_high:.2f}{'' if one.inside else ', missed'}"
         lines.append(line)
     return "\n".join(lines)
-
-
-def _when(study: Study, written: dict[str, Any]) -> str:
-    return (
-        f"The intervals were predicted from the rates of {study.unpatched.name} alone and written before any "
-        f"other arm was booted, {written['written_before_utc']}; the prediction's sha256 is "
-        f"{written['sha256']}."
-    )

@@ -159,20 +159,17 @@ def _shown(points: pd.DataFrame) -> pd.DataFrame:
 
 def _verdict(found: Measurement) -> str:
     """What the marks mean, whether any row is significant, and how far two boots of one kernel differ."""
-    points, more = _points(found), noise_of(found.apart_pct)
-    if len(points) > ROWS:
-        more.append(f"{ROWS} of {len(points)} points; the patch mail has all.")
-    return " ".join([_marks(points, boots_of(found)), *more])
-
-
-def _marks(points: pd.DataFrame, boots: int) -> str:
+    points, boots = _points(found), boots_of(found)
     if points.significant.any():
         brackets = "" if points.significant.all() else ", in brackets it is not"
-        return f"*: the change is significant (5%, over all rows){brackets}."
-    if boots < ENOUGH_BOOTS:
+        marks = f"*: the change is significant (5%, over all rows){brackets}."
+    elif boots < ENOUGH_BOOTS:
         over = "over all arms and points of the run"
-        return f"With {boots} boots per arm no change in this table passes a test at 5% {over}."
-    return "No change in this table is significant (5%, over all rows)."
+        marks = f"With {boots} boots per arm no change in this table passes a test at 5% {over}."
+    else:
+        marks = "No change in this table is significant (5%, over all rows)."
+    left_out = f"{ROWS} of {len(points)} points; the patch mail has all."
+    return " ".join([marks, *noise_of(found.apart_pct), *([left_out] if len(points) > ROWS else [])])
 
 
 FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
