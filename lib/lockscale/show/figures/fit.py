@@ -61,7 +61,11 @@ def draw_fit(column: Column, one: Fit) -> go.Figure:
     _draw_points(drawn, column, one)
     for knee in landmarks[:1]:
         _draw_knee(drawn, knee)
-    _draw_residuals(drawn, one)
+    drawn.add_scatter(
+        x=one.points.threads, y=one.residuals_pct, mode="markers", marker=style(0)["marker"],
+        name="residual", showlegend=False, row=2, col=1,
+    )  # fmt: skip
+    drawn.add_hline(y=0, line={"color": COLOURS[1], "width": 1}, row=2, col=1)
     _draw_table(drawn, one, landmarks)
     return name_log_axes(drawn)
 
@@ -135,14 +139,6 @@ def _draw_knee(drawn: go.Figure, knee: Diagnosis) -> None:
     drawn.add_vline(x=knee.value, line={"color": GREY, "dash": "dot"}, row=1, col=1)
     note = {"text": f"knee {knee.value:.3g}", "showarrow": False, "textangle": -90, "xanchor": "right"}
     drawn.add_annotation(x=at, y=0, yanchor="bottom", **note, row=1, col=1)
-
-
-def _draw_residuals(drawn: go.Figure, one: Fit) -> None:
-    drawn.add_scatter(
-        x=one.points.threads, y=one.residuals_pct, mode="markers", marker=style(0)["marker"],
-        name="residual", showlegend=False, row=2, col=1,
-    )  # fmt: skip
-    drawn.add_hline(y=0, line={"color": COLOURS[1], "width": 1}, row=2, col=1)
 
 
 def _draw_table(drawn: go.Figure, one: Fit, landmarks: Sequence[Diagnosis]) -> None:

@@ -112,7 +112,12 @@ def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
         f"{'; published: on other hardware' if here.published.notna().any() else ''}"
     )
     drawn = figure(title, says, f"{TASKS} (log scale)", "gain (log scale)")
-    _add_band(drawn, told)
+    if len(told):
+        ends = [*told.predicted_high, *told.predicted_low[::-1]]
+        drawn.add_scatter(
+            x=[*told.threads, *told.threads[::-1]], y=ends, fill="toself", fillcolor=BAND, mode="lines",
+            line={"width": 0}, name="predicted", hoverinfo="skip",
+        )  # fmt: skip
     shown = [own, *(here[here.load == load] for load in beside if own.published.isna().all())]
     for of, colour, dash in zip(shown, (OWN, BESIDE), ("solid", "dash"), strict=False):
         _add_load(drawn, of, colour, dash)
@@ -137,15 +142,6 @@ def _shown_arm(study: Study, over: pd.DataFrame) -> str:
     printed = over[over.arm.isin(measured.arm)].groupby("arm").published.count()
     best = printed[printed == printed.max()].index
     return study.patched.name if study.patched.name in best else str(best[0])
-
-
-def _add_band(drawn: go.Figure, told: pd.DataFrame) -> None:
-    if len(told):
-        ends = [*told.predicted_high, *told.predicted_low[::-1]]
-        drawn.add_scatter(
-            x=[*told.threads, *told.threads[::-1]], y=ends, fill="toself", fillcolor=BAND, mode="lines",
-            line={"width": 0}, name="predicted", hoverinfo="skip",
-        )  # fmt: skip
 
 
 def _add_load(drawn: go.Figure, rows: pd.DataFrame, colour: str, dash: str) -> None:
