@@ -74,15 +74,12 @@ def shots(
     numbers = threads if isinstance(threads, Sequence) else [threads]
     if not numbers or not all(isinstance(n, int) for n in numbers):
         raise BadInput(f"threads is {threads!r}: give a whole number such as 48, or several as [4, 48]")
-    return [_shot(Setting(name, arm, n), stretch_us) for arm in arms for n in numbers]
-
-
-def _shot(setting: Setting, stretch_us: float) -> Shot:
-    found = trace(
-        model_of(setting.of.model), setting.threads, setting.parameters(),
-        for_us=stretch_us, seed=SEED, operations=setting.operations,
-    )  # fmt: skip
-    return Shot(setting.of, setting.arm, found)
+    found = []
+    for one in [Setting(name, arm, n) for arm in arms for n in numbers]:
+        model, given = model_of(one.of.model), one.parameters()
+        seen = trace(model, one.threads, given, for_us=stretch_us, seed=SEED, operations=one.operations)
+        found.append(Shot(one.of, one.arm, seen))
+    return found
 
 
 def is_at(place: str, name: str) -> bool:
