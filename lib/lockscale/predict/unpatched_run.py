@@ -106,15 +106,13 @@ def simulate_gains(study: Study, rows: pd.DataFrame) -> GainsSimulated:
     gains: list[SimulatedGain] = []
     for curve in enough:
         fitted = {name: _fit(study, name, curve) for name in sorted({study.model_of(arm) for arm in told_of})}
-        off_by_model = {name: _off(case, found, curve) for name, (case, found) in fitted.items()}
         fits += [
-            UnpatchedFit(case.model.name, found.best, {n: 100 * off for n, off in off_by_model[name].items()})
-            for name, (case, found) in fitted.items()
+            UnpatchedFit(case.model.name, found.best, {n: 100 * by for n, by in off.items()})
+            for case, found, off in fitted.values()
         ]
         with progress(f"simulate the arms of {study.name}", len(told_of) * len(curve.rates)) as shown:
             for done, arm in enumerate(told_of):
-                case, found = fitted[study.model_of(arm)]
-                off = off_by_model[study.model_of(arm)]
+                case, found, off = fitted[study.model_of(arm)]
                 of_arm: dict[int, tuple[float, float]] = {}
                 for n in curve.rates:
                     of_arm[n] = _simulated_gain(case, found, arm.model_parameters, n)
@@ -266,8 +264,11 @@ def _simulated(results: Results, threads: int, names: tuple[str, ...]) -> float:
     return LEAST_SHARE + waited_ns / float(np.sum(results[threads].in_state_ns))
 
 
-def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:
-    """The model with the unpatched arm's switches, as far as it has them, at the unpatched arm's rates."""
+def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior, dict[int, float]]:
+    """The model with the unpatched arm's switches, as far as it has them, at the unpatched arm's rates.
+
+    And by how much it is off: the simulated rate over the measured one, less one.
+    """
     known = load_model(model)
     names = {parameter.name for parameter in known.parameters}
     held = {name: value for name, value in study.unpatched.model_parameters.items() if name in names}
@@ -279,24 +280,21 @@ def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:
     calibrated = free_numbers(known, held)
     few = with_others(calibrated | {k: v for k, v in all_times.items() if k == REST})
     every = with_others({k: v for k, v in all_times.items() if k not in held})
-    fitted: list[Posterior] = []
+    fitted: list[tuple[Posterior, dict[int, float]]] = []
     for free in (calibrated, few, every):
-        if fitted and len(free) == len(fitted[-1].names):
+        if fitted and len(free) == len(fitted[-1][0].names):
             continue
-        fitted.append(case.fitted(free, study.unpatched.name, of_one_machine(len(free))))
-        if max(abs(off) for off in _off(case, fitted[-1], curve).values()) < MODEL_SD:
+        found = case.fitted(free, study.unpatched.name, of_one_machine(len(free)))
+        off = {n: case.simulate(found.best, n).rate_per_s / rate - 1 for n, rate in curve.rates.items()}
+        fitted.append((found, off))
+        if max(map(abs, off.values())) < MODEL_SD:
             break
-    return case, min(fitted, key=_akaike)
+    return case, *min(fitted, key=lambda one: _akaike(one[0]))
 
 
 def _akaike(found: Posterior) -> float:
     """H. Akaike's criterion, IEEE Trans. Automatic Control 19, 1974: misses, and 2 for each free number."""
     return float(found.misses @ found.misses) + 2 * len(found.names)
-
-
-def _off(case: Case, found: Posterior, curve: _Curve) -> dict[int, float]:
-    """The simulated rate over the measured one, less one."""
-    return {n: case.simulate(found.best, n).rate_per_s / rate - 1 for n, rate in curve.rates.items()}
 
 
 def _simulated_gain(
