@@ -176,7 +176,14 @@ def _fitted(rows: Sequence[dict[str, Any]], table: str) -> str:
 def _explained_curves(table: str, numbers: pd.DataFrame, fitted: str) -> go.Figure:
     """One panel a column of the table above its residuals: published, simulated, queueing."""
     names = list(dict.fromkeys(numbers.column))
-    drawn = _explained_panels(table, names, fitted)
+    says = f"points: {origin(table)}; simulator: {fitted}; band: 95% for one more run, by the simulator"
+    width = min(PAGE_PX, round(WIDTH_PX * (0.4 + 0.6 * len(names))))
+    drawn = panels(
+        f"{table}: simulator and queueing model", says, width, 1.3 * HEIGHT_PX, rows=2, cols=len(names),
+        row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
+        subplot_titles=[name.replace(" ", "<br>", 1) for name in names],
+    )  # fmt: skip
+    drawn.update_layout(margin_t=drawn.layout.margin.t + 40, legend_entrywidth=None)
     for k, name in enumerate(names, start=1):
         _column(drawn, numbers[numbers.column == name], k)
     shown = _apart(sorted(numbers.threads.unique()))
@@ -194,17 +201,6 @@ def _apart(threads: Sequence[float]) -> list[float]:
         if n >= 1.3 * shown[-1]:
             shown.append(n)
     return shown
-
-
-def _explained_panels(table: str, names: Sequence[str], fitted: str) -> go.Figure:
-    says = f"points: {origin(table)}; simulator: {fitted}; band: 95% for one more run, by the simulator"
-    width = min(PAGE_PX, round(WIDTH_PX * (0.4 + 0.6 * len(names))))
-    drawn = panels(
-        f"{table}: simulator and queueing model", says, width, 1.3 * HEIGHT_PX, rows=2, cols=len(names),
-        row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
-        subplot_titles=[name.replace(" ", "<br>", 1) for name in names],
-    )  # fmt: skip
-    return drawn.update_layout(margin_t=drawn.layout.margin.t + 40, legend_entrywidth=None)
 
 
 def _column(drawn: go.Figure, here: pd.DataFrame, col: int) -> None:
