@@ -105,10 +105,8 @@ def why_open(
         return "the rates are not those of one lock"
     if measured.profile and measured.profile.lost_line and measured.wait_share is None:
         return f"line {measured.profile.lost_line} of the profile cannot be read, and may be the longest wait"
-    if too_many := _too_many(measured, shares, asked):
-        return too_many
-    if all_of_it := _of_everything(measured, asked):
-        return all_of_it
+    if said := _too_many(measured, shares, asked) or _of_everything(measured, asked):
+        return said
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
     if for_whom := for_whom_unknown(measured, asked):
@@ -120,10 +118,8 @@ def why_open(
     if chance < UNLIKELY:
         name, otherwise = several
         return f"{name} may be one lock or several" if otherwise >= UNLIKELY else ""
-    if many := _many_locks(asked):
-        return many
-    if few := few_samples(measured):
-        return few
+    if said := _many_locks(asked) or few_samples(measured):
+        return said
     if _sleeps_longer_for_io(measured):
         return "the threads sleep longer for I/O"
     if any(map(names_no_lock, asked.of_locks)):
@@ -199,14 +195,10 @@ def all_seen(measured: UnpatchedData, asked: MatchedPatch) -> bool:
 
 def unfounded(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
     """Names for which no sample waits, though the patch is of a lock: their own work counts as waiting."""
-    return [
-        match.name
-        for match in asked.of_locks
-        if measured.profile is not None
-        and measured.profile.of == SAMPLES
-        and measured.wait_share is None
-        and not match.waits
-    ]
+    profile = measured.profile
+    if profile is None or profile.of != SAMPLES or measured.wait_share is not None:
+        return []
+    return [match.name for match in asked.of_locks if not match.waits]
 
 
 def for_whom_unknown(measured: UnpatchedData, asked: MatchedPatch) -> str:
