@@ -105,7 +105,7 @@ def reported(log: str, device: str) -> str:
     """
     name = device.rpartition("/")[2]
     for report in reports(log.rpartition(MADE.text.strip())[2]):
-        of_another = "I/O error" in report.title and name not in report.title
-        if not (of_another or report.title.startswith(SLOW)):
-            return report.title
+        of_another = "I/O error" in report and name not in report
+        if not (of_another or report.startswith(SLOW)):
+            return report
     return ""

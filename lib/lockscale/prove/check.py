@@ -71,7 +71,7 @@ def runs_its_load(series: Series, target: Target) -> str:
             raise RunFailed(f"{series.name}: the load did not end as it should: {printed.warnings[0]}")
         unmount_and_check(machine, file_system, kernel_log=False)
         if wrong := reports(must(machine, ["dmesg"])):  # of the whole boot, which is this arm's alone
-            raise RunFailed(f"{series.name}: the kernel reported under the load: {wrong[0].title}")
+            raise RunFailed(f"{series.name}: the kernel reported under the load: {wrong[0]}")
     clean = f", {' '.join(fs.check('')).strip()} clean" if fs.on_disk else ""
     return (
         f"{kernel.release} runs with build-id {kernel.build_id}; {operations} operations of "

@@ -126,7 +126,7 @@ def _said(machine: Machine, series: Series, kind: str, guest_seconds: int, loads
     log = must(machine, ["dmesg"])
     if line not in log:
         raise RunFailed(f"the {kind} kernel of {series.name} does not print {line!r}: nothing was checked")
-    found = [report.title for report in reports(log)]
+    found = reports(log)
     if machine.run(awake).status and not found:
         raise RunFailed(
             f"lockdep turned itself off in {series.name} without a report, so its silence means nothing"

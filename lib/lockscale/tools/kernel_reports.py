@@ -10,7 +10,6 @@ fs/xfs/xfs_error.c (xfs_error_report, xfs_buf_verifier_error), fs/xfs/xfs_fsops.
 """
 
 import re
-from dataclasses import dataclass
 
 STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[CT]\d+\])? ")
 RACE = re.compile(r"^BUG: KCSAN: (?:data-race|assert: race) in (.+)$")
@@ -32,29 +31,17 @@ TAINT = re.compile(r" \((?:Not tainted|Tainted: [^)]*)\)(?=: )")
 PLACE = re.compile(r"CPU: \d+ PID: \d+ ")
 
 
-@dataclass(frozen=True)
-class KernelReport:
-    """One complaint: its first line without what differs from run to run (CPU, PID, offsets)."""
+def reports(log: str) -> list[str]:
+    """Every complaint in a kernel log, in its order; one that repeats is there as often.
 
-    title: str
-
-    @property
-    def race(self) -> tuple[str, ...] | None:
-        """The functions of a data race in alphabetical order, one where the other is unknown."""
-        found = RACE.match(self.title)
-        return tuple(sorted(found[1].split(" / "))) if found else None
-
-
-def reports(log: str) -> list[KernelReport]:
-    """Every complaint in a kernel log, in its order; one that repeats is there as often."""
+    Of each its first line without what differs from run to run (CPU, PID, offsets).
+    """
     lines = (STAMP.sub("", line) for line in log.splitlines())
-    return [KernelReport(_steady(line)) for line in lines if TITLE.match(line)]
+    titles = (line for line in lines if TITLE.match(line))
+    return [TAINT.sub("", PLACE.sub("", PART.sub("", OFFSET.sub("", line)))).rstrip() for line in titles]
 
 
 def races(log: str) -> set[tuple[str, ...]]:
-    """The data races of a KCSAN kernel's log, by the functions in them."""
-    return {report.race for report in reports(log) if report.race}
-
-
-def _steady(line: str) -> str:
-    return TAINT.sub("", PLACE.sub("", PART.sub("", OFFSET.sub("", line)))).rstrip()
+    """The data races of a KCSAN kernel's log: their functions, sorted, one where the other is unknown."""
+    found = map(RACE.match, reports(log))
+    return {tuple(sorted(race[1].split(" / "))) for race in found if race}

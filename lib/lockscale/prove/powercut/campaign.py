@@ -93,7 +93,7 @@ def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Che
         faults.append(f"`{' '.join(fsck.argv)}`: {wrong}")
     if not (mount.status or read.status):
         faults += broken(said, read_files(read.stdout))
-    faults += [report.title for report in reports(dmesg)]
+    faults += reports(dmesg)
     return CheckedCut(cut, len(said), orphans(dmesg), replayed(dmesg), tuple(faults))
 
 

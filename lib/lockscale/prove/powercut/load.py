@@ -116,7 +116,7 @@ def write_load(machine: Machine, options: Options, disk: NamedDisk, plan: Plan) 
     load = [fsynced(), "load", MOUNT_POINT, device, str(RECORDS_AT)]
     load += [str(plan.processes), str(plan.seed), str(plan.load_s)]
     *_, dmesg = must_all(machine, [["sync"], load, ["dmesg"]], timeout_s=120 + 10 * plan.load_s)
-    if wrong := [report.title for report in reports(dmesg.stdout)]:
+    if wrong := reports(dmesg.stdout):
         raise RunFailed(f"the kernel reported under the load: {wrong[0]}")
 
 
