@@ -37,9 +37,7 @@ HEAD = SAMPLE[SAMPLE.index("#group:") :].partition("\n")[0] + "\n"
 
 def numbers(text):
     return {
-        (file, one.metric): (one.value, one.unit, one.statistic)
-        for file, values in ext4_stats.parse(text).files.items()
-        for one in values
+        (one.test, one.metric): (one.value, one.unit, one.statistic) for one in ext4_stats.parse(text).rows
     }
 
 
@@ -130,4 +128,5 @@ def test_several_files_are_read_as_tail_prints_them(tmp_path):
     text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found = ext4_stats.parse(seal(text))
     assert found.warnings == ()
-    assert found.files["errors_count"][0].value == 3 and found.files["mb_groups"][0].value == 1
+    value = numbers(text)
+    assert value["errors_count", "errors_count"][0] == 3 and value["mb_groups", "groups"][0] == 1

@@ -14,8 +14,6 @@ of lines, each always there: it matches as a whole, or it was cut, changed, or i
 """
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
@@ -25,31 +23,21 @@ from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 _FIELD = re.compile(r"\\\{(\w+):(u|d|lu|llu|ld|lld)(?:\\ (\w+))?(?:\\ (mean|max))?\\\}")
 
 
-@dataclass(frozen=True)
-class Format:
-    """The kernel's format, its conversions as {name:lu unit statistic}; `[[` and `]]` hold what may lack.
+def _by_format(form: str, text: str) -> list[Number] | None:
+    """The numbers in the order of the kernel's format; None where the text is not of it.
 
-    The unit is `count` and the statistic `total` where none is said; {_...} is a number that counts nothing.
+    form: its conversions are {name:lu unit statistic}; `[[` and `]]` hold what may lack. The unit is `count`
+    and the statistic `total` where none is said; {_...} is a number that counts nothing.
     """
-
-    text: str
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        pattern = _FIELD.sub(r"(?P<\1>\\d{1,20})", re.escape(self.text))
-        return re.compile(pattern.replace(r"\[\[", "(?:").replace(r"\]\]", ")?"), re.ASCII)
-
-    def read(self, text: str) -> list[Number] | None:
-        """The numbers in the order of the format; None where the text is not of it."""
-        found = self._pattern.fullmatch(text)
-        if found is None:
-            return None
-        values = []
-        for name, _, unit, statistic in _FIELD.findall(re.escape(self.text)):
-            printed = found[name]
-            if printed is not None and not name.startswith("_"):
-                values.append(Number(name, statistic or "total", unit or "count", int(printed)))
-        return values
+    pattern = _FIELD.sub(r"(?P<\1>\\d{1,20})", re.escape(form))
+    found = re.fullmatch(pattern.replace(r"\[\[", "(?:").replace(r"\]\]", ")?"), text, re.ASCII)
+    if found is None:
+        return None
+    return [
+        Number(name, statistic or "total", unit or "count", int(found[name]))
+        for name, _, unit, statistic in _FIELD.findall(re.escape(form))
+        if found[name] is not None and not name.startswith("_")
+    ]
 
 
 _ORDERS = 14
@@ -129,7 +117,7 @@ _CRITERION = (
     "\t\textents_scanned: {{{0}_extents_scanned:u}}\n\t\tuseless_loops: {{{0}_useless_loops:llu}}\n"
 )
 _FORMATS = {
-    "jbd2_info": Format(
+    "jbd2_info": (
         "{transactions:lu} transactions ({requested:lu} requested), "
         "each up to {transaction_size:u blocks max} blocks\n"
         "[[average: \n  {wait_for_transaction:u ms mean}ms waiting for transaction\n"
@@ -143,7 +131,7 @@ _FORMATS = {
         "  {blocks_per_transaction:lu blocks mean} blocks per transaction\n"
         "  {logged_blocks_per_transaction:lu blocks mean} logged blocks per transaction\n]]"
     ),
-    "mb_stats": Format(
+    "mb_stats": (
         "mballoc:\n\treqs: {requests:u}\n\tsuccess: {successes:u}\n\tgroups_scanned: {groups_scanned:u}\n"
         + "".join(map(_CRITERION.format, ("p2_aligned", "goal_fast", "best_avail", "goal_slow", "any_free")))
         + "\textents_scanned: {extents_scanned:u}\n\t\tgoal_hits: {goal_hits:u}\n"
@@ -153,7 +141,7 @@ _FORMATS = {
         "\tbuddies_time_used: {buddies_time_used:llu cycles}\n"
         "\tpreallocated: {preallocated:u}\n\tdiscarded: {discarded:u}\n"
     ),
-    "es_shrinker_info": Format(
+    "es_shrinker_info": (
         "stats:\n  {objects:lld} objects\n  {reclaimable_objects:lld} reclaimable objects\n"
         "  {cache_hits:lld}/{cache_misses:lld} cache hits/misses\n"
         "[[  {inodes_on_list:d} inodes on list\n]]"
@@ -162,7 +150,7 @@ _FORMATS = {
         "{largest_inode_reclaimable:u count max} reclaimable)\n"
         "  {longest_scan_time:llu us max} us max scan time\n]]"
     ),
-    "fc_info": Format(
+    "fc_info": (
         "fc stats:\n{commits:ld} commits\n{ineligible:ld} ineligible\n{blocks:ld blocks} numblks\n"
         "{commit:llu us mean}us avg_commit_time\nIneligible reasons:\n"
         '"Extended attributes changed":\t{because_xattr:d}\n"Cross rename":\t{because_cross_rename:d}\n'
@@ -180,22 +168,14 @@ MB_STATS_OFF = "mb_stats is off: write 1 to /sys/fs/ext4/<device>/mb_stats befor
 _FILE = re.compile(r"^==> (\S+) <==\n", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Ext4Stats:
-    """The numbers of each file by its name; `warnings` say what may be missing."""
-
-    files: dict[str, list[Number]]
-    warnings: tuple[str, ...]
-
-
 def recognise(text: str) -> bool:
     """Whether it is one of these files, or several as `tail -v -n +1` prints them."""
     heads = "|".join(_HEADS.values())
     return re.match(rf"(?:==> /(?:proc|sys)/fs/(?:ext4|jbd2)/\S+ <==|{heads})", text) is not None
 
 
-def parse(text: str) -> Ext4Stats:
-    """The numbers of one such file, or of several as `tail -v -n +1` prints them.
+def parse(text: str) -> Parsed:
+    """A row for each number of one such file, or of several as `tail -v -n +1` prints them; `test` is it.
 
     BadInput where a file was cut or changed or is of a kernel that prints it otherwise, and where none
     is left: mb_stats is left out, with a warning, while it is off.
@@ -213,7 +193,8 @@ def parse(text: str) -> Ext4Stats:
             files[name] = values
     if not files:
         raise BadInput(f"no statistics of ext4: {MB_STATS_OFF}")
-    return Ext4Stats(files, tuple(warnings))
+    rows = [row for file, values in files.items() for row in rows_of(file, *values)]
+    return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
 
 
 def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Number]]:
@@ -228,7 +209,7 @@ def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Numbe
     if content == _OFF:
         warnings.append(MB_STATS_OFF)
         return name, []
-    read_values = _FORMATS[name].read(content) if name in _FORMATS else None
+    read_values = _by_format(_FORMATS[name], content) if name in _FORMATS else None
     if read_values is None:
         raise BadInput(
             f"{name or 'this'} is not in the format of Linux 6.12: it was cut off, or is from another kernel"
@@ -245,10 +226,3 @@ def _counter(name: str, content: str) -> list[Number]:
         raise BadInput(f"{name} is not a single number: it was cut off, or is from another kernel")
     unit = "KiB" if name.endswith("kbytes") else "blocks" if name.endswith("blocks") else "count"
     return [Number(name, "total", unit, int(content))]
-
-
-def rows(text: str) -> Parsed:
-    """A row for each number; `test` is its file."""
-    found = parse(text)
-    of_files = [row for file, values in found.files.items() for row in rows_of(file, *values)]
-    return Parsed(TOOL, NOT_STATED, tuple(of_files), found.warnings)
