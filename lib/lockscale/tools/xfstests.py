@@ -169,15 +169,6 @@ RAN = ("pass", "fail")
 
 
 @dataclass(frozen=True)
-class OneSided:
-    """A test that ran on one of the two kernels only; None: the other run does not name it."""
-
-    test: str
-    base: Status | None
-    arm: Status | None
-
-
-@dataclass(frozen=True)
 class Intermittent:
     """A test that failed in the arm in `failed` of `runs` runs, and in the base in none."""
 
@@ -189,6 +180,7 @@ class Intermittent:
 @dataclass(frozen=True)
 class CheckComparison:
     """`failures`: fail in the arm and not in the base. `mended`: fail in the base, pass in the arm.
+    `one_sided`: ran on one of the two kernels only.
 
     Of the tests that ended differently on the two kernels once, and not so in every further run, intermittent
     are those that only the arm ever failed, as a race of its own would let them; unsteady are the others.
@@ -197,7 +189,7 @@ class CheckComparison:
     in_both: int
     failures: tuple[TestResult, ...]
     mended: tuple[str, ...]
-    one_sided: tuple[OneSided, ...]
+    one_sided: tuple[str, ...]
     intermittent: tuple[Intermittent, ...] = ()
     unsteady: tuple[str, ...] = ()
 
@@ -209,16 +201,16 @@ class CheckComparison:
     @property
     def differing(self) -> frozenset[str]:
         """The tests that did not end alike on both kernels."""
-        return frozenset((*(r.test for r in self.failures), *self.mended, *(o.test for o in self.one_sided)))
+        return frozenset((*(r.test for r in self.failures), *self.mended, *self.one_sided))
 
     def confirmed_by(self, again: "CheckComparison") -> "CheckComparison":
         """What differed in the same way in a further run; the rest of what differed is unsteady."""
-        failed, apart = {r.test for r in again.failures}, {o.test for o in again.one_sided}
+        failed = {r.test for r in again.failures}
         found = replace(
             self,
             failures=tuple(r for r in self.failures if r.test in failed),
             mended=tuple(test for test in self.mended if test in again.mended),
-            one_sided=tuple(o for o in self.one_sided if o.test in apart),
+            one_sided=tuple(test for test in self.one_sided if test in again.one_sided),
         )
         lost = sorted(self.differing - found.differing)
         return replace(found, unsteady=(*self.unsteady, *lost))
@@ -234,7 +226,7 @@ class CheckComparison:
         if self.mended:
             detail += f"; failed in the base only: {', '.join(self.mended)}"
         if self.one_sided:
-            detail += f"; ran on one kernel only: {', '.join(o.test for o in self.one_sided)}"
+            detail += f"; ran on one kernel only: {', '.join(self.one_sided)}"
         if self.unsteady:
             detail += f"; differed once, but not in each further run: {', '.join(self.unsteady)}"
         return detail
@@ -272,12 +264,13 @@ def differences(base: CheckRun, arm: CheckRun) -> CheckComparison:
     before = {result.test: result.status for result in base.results}
     after = {result.test: result for result in arm.results}
     both = [t for t in after if after[t].status in RAN and before.get(t) in RAN]
-    sides = [OneSided(t, before.get(t), arm.status(t)) for t in dict.fromkeys((*before, *after))]
     return CheckComparison(
         in_both=len(both),
         failures=tuple(r for t, r in after.items() if r.status == "fail" and before.get(t) != "fail"),
         mended=tuple(t for t in both if before[t] == "fail" and after[t].status == "pass"),
-        one_sided=tuple(s for s in sides if (s.base in RAN) != (s.arm in RAN)),
+        one_sided=tuple(
+            t for t in dict.fromkeys((*before, *after)) if (before.get(t) in RAN) != (arm.status(t) in RAN)
+        ),
     )
 
 
