@@ -64,7 +64,7 @@ _FOLDED_LINE = re.compile(r"(\S.*) (\d{1,15})", re.ASCII)
 def event(counts: str) -> str:
     """The event to sample, from what COUNTS_CYCLES prints: a timer's, cpu-clock, where there is no PMU."""
     try:
-        counted = {count.event for count in perf_stat.parse(counts).counts}
+        counted = {row.test for row in perf_stat.parse(counts).rows}
     except BadInput:  # not even a task clock: perf may not count at all, and says so when it records
         counted = set()
     return "cycles" if "cycles" in counted else "cpu-clock"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.tools.mail_text import TextLine
-from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of, strict_json
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of, strict_json
 from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import TargetTool, on_path
 
@@ -34,7 +34,7 @@ _CSV_METRIC = re.compile(r",{4,6}[^,]+,[^,]*.*")
 
 
 @dataclass(frozen=True)
-class EventCount:
+class _EventCount:
     """A count of `event` in `unit` ("": events), over all repeats of `-r` the mean of one.
 
     `error_pct`: standard error of that mean in percent of it, None without -r. `running_pct`: the share
@@ -46,14 +46,6 @@ class EventCount:
     value: float
     running_pct: float
     error_pct: float | None
-
-
-@dataclass(frozen=True)
-class PerfStat:
-    """What could be counted; `warnings` name what could not, and what may be missing."""
-
-    counts: tuple[EventCount, ...]
-    warnings: tuple[str, ...]
 
 
 def version(text: str) -> str:
@@ -82,8 +74,10 @@ def recognise(text: str) -> bool:
     return any(line.startswith('{"counter-value" : ') or _CSV.fullmatch(line) for line in lines)
 
 
-def parse(text: str) -> PerfStat:
-    """The counts of one run; `<not supported>` and `<not counted>` are warnings.
+def parse(text: str) -> Parsed:
+    """The counts of one run, each with its standard error where it is a mean.
+
+    `<not supported>` and `<not counted>` are warnings.
 
     BadInput for a line that is not perf's, an event that is there twice, and where no event is left:
     counts of single CPUs, threads, cgroups or intervals (-A, --per-*, -I) are not read.
@@ -108,7 +102,7 @@ def parse(text: str) -> PerfStat:
     if not counts:
         why = warnings[-1] if missing else "its output has no counter lines"
         raise BadInput(f"perf stat counted nothing: {why}")
-    return PerfStat(counts, tuple(warnings))
+    return Parsed(TOOL, NOT_STATED, tuple(row for one in counts for row in _rows(one)), tuple(warnings))
 
 
 def _cells(line: str) -> dict[str, str] | None:
@@ -145,7 +139,7 @@ def _json_cells(line: str) -> dict[str, str] | None:
     return {key: str(value) for key, value in fields.items()}
 
 
-def _count(cells: dict[str, str]) -> EventCount:
+def _count(cells: dict[str, str]) -> _EventCount:
     event = cells["event"]
     value = _number(cells["counter-value"], r"\d{1,18}(?:\.\d\d|\.\d{6})?", event)
     _number(cells["event-runtime"], r"\d{1,18}", event)
@@ -154,7 +148,7 @@ def _count(cells: dict[str, str]) -> EventCount:
     error_pct = None if error is None else _number(error, r"\d{1,6}\.\d\d", event)
     if running_pct > 100:
         raise BadInput(f"perf stat: {event[:60]} was counted for more than 100% of its time: count again")
-    return EventCount(event, cells["unit"], value, running_pct, error_pct)
+    return _EventCount(event, cells["unit"], value, running_pct, error_pct)
 
 
 def _number(cell: str, form: str, event: str) -> float:
@@ -165,24 +159,19 @@ def _number(cell: str, form: str, event: str) -> float:
     return float(cell)
 
 
-def _estimated(count: EventCount) -> list[str]:
+def _estimated(count: _EventCount) -> list[str]:
     if math.isclose(count.running_pct, 100):
         return []
     return [f"{count.event} was counted {count.running_pct:g}% of the time: its value is an estimate"]
 
 
-def rows(text: str) -> Parsed:
-    """The counts of parse(), with the standard error of a mean."""
-    found = parse(text)
-    of_events = []
-    for one in found.counts:
-        timed = one.unit in ("msec", "ns")
-        metric, unit = ("time", one.unit.replace("msec", "ms")) if timed else ("count", one.unit or "events")
-        numbers = [Number(metric, "total" if one.error_pct is None else "mean", unit, one.value)]
-        if one.error_pct is not None:
-            numbers.append(Number(metric, "standard_error_of_mean", "%", one.error_pct))
-        of_events += rows_of(one.event, *numbers)
-    return Parsed(TOOL, NOT_STATED, tuple(of_events), found.warnings)
+def _rows(one: _EventCount) -> list[ParsedRow]:
+    timed = one.unit in ("msec", "ns")
+    metric, unit = ("time", one.unit.replace("msec", "ms")) if timed else ("count", one.unit or "events")
+    if one.error_pct is None:
+        return rows_of(one.event, Number(metric, "total", unit, one.value))
+    error = Number(metric, "standard_error_of_mean", "%", one.error_pct)
+    return rows_of(one.event, Number(metric, "mean", unit, one.value), error)
 
 
 ON_TARGET = TargetTool(
