@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
 from lockscale.tools.ftrace_cost import duration_ns
-from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.seal import unsealed
 
 TOOL = "function_graph"
@@ -54,13 +54,18 @@ class FunctionTimes:
         if mark != " ":
             self.over[mark] = self.over.get(mark, 0) + 1
 
-
-@dataclass(frozen=True)
-class FunctionGraph:
-    """Every function, the dearest first; `warnings` say what is missing."""
-
-    functions: tuple[FunctionTimes, ...]
-    warnings: tuple[str, ...]
+    def numbers(self) -> list[Number]:
+        return [
+            Number("calls", "total", "calls", self.count),
+            Number("time", "total", "us", self.total_us),
+            Number("time", "mean", "us", self.total_us / self.count),
+            Number("time", "max", "us", self.max_us),
+            Number("time", "min", "us", self.min_us),
+            *(
+                Number(f"calls_marked_{MARKS_NS[mark] // 1000}us", "total", "calls", count)
+                for mark, count in self.over.items()
+            ),
+        ]
 
 
 def recognise(text: str) -> bool:
@@ -68,8 +73,10 @@ def recognise(text: str) -> bool:
     return _HEAD.search(text) is not None
 
 
-def parse(text: str) -> FunctionGraph:
-    """Times per function from the tracer's default columns; a call that had not ended is left out.
+def parse(text: str) -> Parsed:
+    """Times per function from the tracer's default columns, the dearest first, and its calls by mark.
+
+    A call that had not ended is left out.
 
     BadInput for other columns, a line that is not the tracer's, an end without its beginning, and a trace
     of no call.
@@ -92,7 +99,8 @@ def parse(text: str) -> FunctionGraph:
             "the function graph has no completed call: are its functions called, and can they be traced?"
         )
     found = sorted(graph.times.values(), key=lambda one: (-one.total_us, one.function))
-    return FunctionGraph(tuple(found), tuple(warnings))
+    rows = [row for one in found for row in rows_of(one.function, *one.numbers())]
+    return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
 
 
 class _Graph:
@@ -132,23 +140,3 @@ class _Graph:
     def _refuse_unless(expected: object, line: str) -> None:
         if not expected:
             raise BadInput(f"the function graph has an unexpected line: {line.strip()[:60]!r}")
-
-
-def rows(text: str) -> Parsed:
-    """The times of parse(), and how many calls had each mark."""
-    found = parse(text)
-    of_functions: list[ParsedRow] = []
-    for one in found.functions:
-        of_functions += rows_of(
-            one.function,
-            Number("calls", "total", "calls", one.count),
-            Number("time", "total", "us", one.total_us),
-            Number("time", "mean", "us", one.total_us / one.count),
-            Number("time", "max", "us", one.max_us),
-            Number("time", "min", "us", one.min_us),
-            *(
-                Number(f"calls_marked_{MARKS_NS[mark] // 1000}us", "total", "calls", count)
-                for mark, count in one.over.items()
-            ),
-        )
-    return Parsed(TOOL, NOT_STATED, tuple(of_functions), found.warnings)
