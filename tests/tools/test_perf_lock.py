@@ -298,21 +298,14 @@ def test_other_heads_are_none(line):
 
 
 def test_commands():
-    assert " ".join(perf_lock.record(["fsload", "create"], "/run/x")) == (
-        "perf lock record -q -a -N -o /run/x -- fsload create"
+    on_load = perf_lock.on_load(sample("6.1.187-bpf-failed"), 4, [])
+    data = "/run/lockscale-profile.data"
+    assert " ".join(on_load.around(["fsload", "create"])) == (
+        f"perf lock record -q -a -N -o {data} -- fsload create"
     )
-    assert perf_lock.contention("/run/x", csv=False)[-7:] == [
-        "env",
-        "LC_ALL=C",
-        "perf",
-        "lock",
-        "contention",
-        "-i",
-        "/run/x",
-    ]
-    assert perf_lock.contention("/run/x", csv=True)[-2:] == ["-x", ","]
-    assert perf_lock.has_csv("    -x, --field-separator <separator>\n")
-    assert not perf_lock.has_csv(sample("6.1.187-bpf-failed"))
+    assert " ".join(on_load.read).endswith(f" env LC_ALL=C perf lock contention -i {data}")
+    newer = perf_lock.on_load("    -x, --field-separator <separator>\n", 4, [])
+    assert newer.read[-2:] == ["-x", ","]
 
 
 CALLERS = (SAMPLES / "perf_lock-6.12.95-caller.txt").read_text()

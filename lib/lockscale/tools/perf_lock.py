@@ -88,22 +88,6 @@ class PerfLock:
         return _merged(self.by_stack, lambda one: one.name)
 
 
-def record(command: Sequence[str], data: str) -> list[str]:
-    """argv that runs `command` and writes every wait on the whole machine to the file `data`."""
-    return ["perf", "lock", "record", "-q", "-a", "-N", "-o", data, "--", *command]
-
-
-def has_csv(help_text: str) -> bool:
-    """Whether this perf lock prints exact nanoseconds, by what CONTENTION_HELP prints (perf 6.5 does)."""
-    return "--field-separator" in help_text
-
-
-def contention(data: str, *, csv: bool) -> list[str]:
-    """argv that prints the waits in the file `data` by caller; csv: see has_csv()."""
-    separated = ["-x", ","] if csv else []
-    return sealed(plain(["perf", "lock", "contention", "-i", data, *separated]), with_errors=True)
-
-
 def recognise(text: str) -> bool:
     """Whether there is the head of such a table, or the words of one that failed."""
     lines = [one.text for one in lines_of(text)]
@@ -323,10 +307,15 @@ def _numbers(waits: LockWaits) -> list[Number]:
 
 
 def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
-    """Around a load; answer: what CONTENTION_HELP prints."""
+    """Every wait on the whole machine around a load, by caller; answer: what CONTENTION_HELP prints.
+
+    In exact nanoseconds where this perf prints them (6.5 does).
+    """
+    separated = ["-x", ","] if "--field-separator" in answer else []
+    report = plain(["perf", "lock", "contention", "-i", DATA, *separated])
     return LoadProfiler(
-        around=lambda load: record(load, DATA),
-        read=contention(DATA, csv=has_csv(answer)),
+        around=lambda load: ["perf", "lock", "record", "-q", "-a", "-N", "-o", DATA, "--", *load],
+        read=sealed(report, with_errors=True),
         data=DATA,
         numbers=_numbers_of_load,
     )

@@ -32,7 +32,7 @@ TOOL = "perf_record"
 SCRIPT = "perf_script"  # what reads the samples of perf record
 # Odd, so that no timer of the kernel keeps step with it.
 FREQUENCY_HZ = 499
-# What event() reads: whether this machine counts cycles. Virtual ones mostly do not.
+# Whether this machine counts cycles. Virtual ones mostly do not.
 COUNTS_CYCLES = plain(["perf", "stat", "-j", "-e", "task-clock,cycles", "--log-fd", "1", "true"])
 
 PARTS = (
@@ -59,29 +59,6 @@ _COMMENTS = re.compile(rb"(?:#(?: .*)?\n|\n)*")  # of perf script --header
 _RECOGNISED = re.compile(_COMMENTS.pattern + _HEAD.pattern + rb"\n(?:\n|" + _FRAME.pattern + rb")")
 _FOLDED_HEAD = re.compile(r"# (\S+), (\d{1,15}) samples")
 _FOLDED_LINE = re.compile(r"(\S.*) (\d{1,15})", re.ASCII)
-
-
-def event(counts: str) -> str:
-    """The event to sample, from what COUNTS_CYCLES prints: a timer's, cpu-clock, where there is no PMU."""
-    try:
-        counted = {row.test for row in perf_stat.parse(counts).rows}
-    except BadInput:  # not even a task clock: perf may not count at all, and says so when it records
-        counted = set()
-    return "cycles" if "cycles" in counted else "cpu-clock"
-
-
-def record(command: Sequence[str], data: str, event: str) -> list[str]:
-    """argv that runs `command` and samples the stacks of the whole machine, in the kernel, to `data`.
-
-    Stacks of user space are left out: most programs keep no frame pointers, and perf makes them up.
-    """
-    options = ["-q", "-a", "-N", "-e", event, "-F", str(FREQUENCY_HZ), "-g", "--kernel-callchains"]
-    return ["perf", "record", *options, "-o", data, "--", *command]
-
-
-def script(data: str) -> list[str]:
-    """argv that prints the samples of the file `data`, without the paths of programs."""
-    return sealed(["perf", "script", "-F", "comm,tid,time,event,ip,sym", "-i", data])
 
 
 @dataclass(frozen=True)
@@ -290,10 +267,20 @@ def profile_of(folded: Folded) -> LockProfile:
 
 
 def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
-    """Around a load; answer: what COUNTS_CYCLES prints."""
+    """Stacks of the whole machine, in the kernel, around a load; answer: what COUNTS_CYCLES prints.
+
+    Of cycles, or of a timer, cpu-clock, where there is no PMU. Stacks of user space are left out: most
+    programs keep no frame pointers, and perf makes them up.
+    """
+    try:
+        counted = {row.test for row in perf_stat.parse(answer).rows}
+    except BadInput:  # not even a task clock: perf may not count at all, and says so when it records
+        counted = set()
+    event = "cycles" if "cycles" in counted else "cpu-clock"
+    options = ["-q", "-a", "-N", "-e", event, "-F", str(FREQUENCY_HZ), "-g", "--kernel-callchains"]
     return LoadProfiler(
-        around=lambda load: record(load, DATA, event(answer)),
-        read=script(DATA),
+        around=lambda load: ["perf", "record", *options, "-o", DATA, "--", *load],
+        read=sealed(["perf", "script", "-F", "comm,tid,time,event,ip,sym", "-i", DATA]),
         data=DATA,
         numbers=lambda text: [Number("samples", "total", "samples", parse(text).samples)],
         raw=lambda text: write_folded(parse(text)),
