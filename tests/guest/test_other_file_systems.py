@@ -33,8 +33,9 @@ def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(tmp_path: 
             made = file_system.make(machine, study.options_of(arm), disk)
             assert (made.fs_type, made.facts["allocation_groups"]) == ("xfs", groups)
             assert made.mount_line.split()[2] == "xfs"
-            (one,) = profilers(machine, ["ftrace_cost"], CPUS, study.parameters.profiled_functions)
-            numbers = profile(machine, one, create, [remove], LOAD_TIMEOUT_S).numbers
+            functions = study.parameters.profiled_functions
+            ((_, on_load),) = profilers(machine, ["ftrace_cost"], CPUS, functions)
+            numbers = profile(machine, CPUS, on_load, create, [remove], LOAD_TIMEOUT_S).numbers
             found = {number.metric: number.value for number in numbers}
             # files, and what they lie in: a directory a process, and one for all
             assert found["xfs_create.calls"] == PROCESSES * EACH + PROCESSES + 1

@@ -33,9 +33,10 @@ def machine(kernels: dict[str, Kernel]) -> Iterator[QemuMachine]:
 
 def profiled(machine: QemuMachine, name: str) -> ProfiledLoad:
     load = fsload_load("create_unlink", file_system.MOUNT_POINT, pin=True)
-    (one,) = profilers(machine, [name], CPUS, ["ext4_create", "_raw_spin_lock"])  # type: ignore[list-item]
+    wanted = ["ext4_create", "_raw_spin_lock"]
+    ((_, on_load),) = profilers(machine, [name], CPUS, wanted)  # type: ignore[list-item]
     create, remove = (load.command(PROCESSES, EACH, phase) for phase in load.phases)
-    return profile(machine, one, create, [remove], LOAD_TIMEOUT_S)
+    return profile(machine, CPUS, on_load, create, [remove], LOAD_TIMEOUT_S)
 
 
 def test_latencies_are_of_the_rates(machine: QemuMachine):

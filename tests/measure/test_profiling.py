@@ -32,8 +32,8 @@ class Answers:
 
 
 def one(machine, name):
-    (found,) = profilers(machine, [name], 2, ["ext4_*"])
-    return profile(machine, found, LOAD, [REMOVE], timeout_s=10)
+    ((_, on_load),) = profilers(machine, [name], 2, ["ext4_*"])
+    return profile(machine, 2, on_load, LOAD, [REMOVE], timeout_s=10)
 
 
 def words(machine):

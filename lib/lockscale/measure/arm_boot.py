@@ -173,15 +173,15 @@ def _profiles(
     operations = point.processes * point.items
     yield point.reading(ftrace_cost.TOOL, test, f"{test}s", "total", "ops", operations, True)
     load, *clear = (point.command(phase) for phase in point.load.phases)
-    for one in profilers(machine, asked.profilers, cpus, asked.profiled_functions):
-        found = profile(machine, one, load, clear, LOAD_TIMEOUT_S)
-        name = "profile" if one.tool == ftrace_cost.TOOL else one.tool
+    for tool, on_load in profilers(machine, asked.profilers, cpus, asked.profiled_functions):
+        found = profile(machine, cpus, on_load, load, clear, LOAD_TIMEOUT_S)
+        name = "profile" if tool == ftrace_cost.TOOL else tool
         session.raw[f"{name}-{point.processes}"] = found.raw
         for number in found.numbers:
-            yield point.reading(one.tool, test, *number, True)
+            yield point.reading(tool, test, *number, True)
         for row in point.load.parse(found.load).rows:
             if (row.test, row.metric) == (test, "rate") and row.statistic in STATISTICS:
-                yield point.reading(one.tool, test, UNDER_PROFILER, row.statistic, "ops/s", row.value, True)
+                yield point.reading(tool, test, UNDER_PROFILER, row.statistic, "ops/s", row.value, True)
 
 
 def as_found(machine: Machine, device: str | None, filesystem: str = "") -> dict[str, Any]:

@@ -40,15 +40,6 @@ def with_one_cpu_online(machine: Machine, cpus: int, writes: Sequence[tuple[str,
 
 
 @dataclass(frozen=True)
-class Profiler:
-    """A profiler by its name, on a machine with so many CPUs."""
-
-    tool: ProfilerName
-    cpus: int
-    on_load: LoadProfiler
-
-
-@dataclass(frozen=True)
 class ProfiledLoad:
     """What one load under a profiler gave: the load's own output, the raw text to keep, the numbers."""
 
@@ -59,25 +50,25 @@ class ProfiledLoad:
 
 def profilers(
     machine: Machine, names: Sequence[ProfilerName], cpus: int, functions: Sequence[str]
-) -> Iterator[Profiler]:
+) -> Iterator[tuple[ProfilerName, LoadProfiler]]:
     """The profilers of these names for a machine of `cpus`; functions: patterns for ftrace_cost."""
     for name in names:
         tool = PROFILERS[name]
         assert tool.on_load is not None
         asked = machine.run(tool.asks) if tool.asks else None  # whatever its status
         answer = f"{asked.stdout}{asked.stderr}" if asked else ""
-        yield Profiler(name, cpus, tool.on_load(answer, cpus, functions))
+        yield name, tool.on_load(answer, cpus, functions)
 
 
 def profile(
     machine: Machine,
-    profiler: Profiler,
+    cpus: int,
+    on_load: LoadProfiler,
     load: Sequence[str],
     clean_up: Sequence[Sequence[str]],
     timeout_s: float,
 ) -> ProfiledLoad:
     """`load` under the profiler, then the steps of clean_up without it; RunFailed when any step fails."""
-    on_load, cpus = profiler.on_load, profiler.cpus
     around = on_load.around(load)
     steps: list[Step] = [
         ["sync"],
