@@ -6,7 +6,7 @@ import os
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +32,7 @@ from lockscale.study.file import (
     LocalTarget,
     ManycoreTarget,
     QemuTarget,
+    SshTarget,
     Study,
     Target,
 )
@@ -173,6 +174,9 @@ class HeldTarget(ABC):
     def boot(self, arm: str, cpus: int) -> AbstractContextManager[Booted]:
         """`arm` on `cpus` processors, from a boot that was asserted to the end of one step."""
 
+    def end_guests(self) -> None:  # noqa: B027  # most have none then
+        """Those that still run, as after an error of another one."""
+
     def scrub(self, text: str) -> str:
         """Tool output without the target's own names."""
         return text
@@ -247,25 +251,38 @@ def kernels_ahead(study: Study, target: Target) -> dict[str, Kernel]:
     return build_arms(study) if isinstance(target, QemuTarget | ManycoreTarget) else {}
 
 
-def hold_target(
-    run: Run, study: Study, target: Target, kind: str = RATE
-) -> AbstractContextManager[HeldTarget]:
+@contextmanager
+def hold_target(run: Run, study: Study, target: Target, kind: str = RATE) -> Iterator[HeldTarget]:
     """`target`, held for this run alone and left as it was found, with the arms' kernels of one kind.
 
     Raises BadInput where somebody else holds it or it cannot run the study.
     """
+    if isinstance(target, SshTarget):
+        from lockscale.measure.target_ssh import hold_server
+
+        with hold_server(run, study, target, kind) as server:
+            yield server
+        return
+    refuse_too_large(study, target)
+    with hold_this_machine(run.id, target.name):
+        held = _on_this_machine(run, study, target, kind)
+        try:
+            yield held
+        finally:
+            held.end_guests()
+
+
+def _on_this_machine(
+    run: Run, study: Study, target: QemuTarget | ManycoreTarget | LocalTarget, kind: str
+) -> HeldTarget:
     if isinstance(target, QemuTarget):
-        from lockscale.measure.target_qemu import hold_qemu
+        from lockscale.measure.target_qemu import HeldQemu
 
-        return hold_qemu(run, study, target, kind)
+        return HeldQemu(run, study, target, kind)
     if isinstance(target, ManycoreTarget):
-        from lockscale.measure.target_manycore import hold_manycore
+        from lockscale.measure.target_manycore import HeldManycore
 
-        return hold_manycore(run, study, target, kind)
-    if isinstance(target, LocalTarget):
-        from lockscale.measure.target_local import hold_local
+        return HeldManycore(study, target, kind)
+    from lockscale.measure.target_local import HeldMachine
 
-        return hold_local(run, study, target)
-    from lockscale.measure.target_ssh import hold_server
-
-    return hold_server(run, study, target, kind)
+    return HeldMachine(run, study, target)

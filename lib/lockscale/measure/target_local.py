@@ -19,20 +19,13 @@ from lockscale.machines.machine import NOTES, LocalMachine
 from lockscale.measure.load import choose_load
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, processors, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, processors
 from lockscale.programs import find
 from lockscale.scratch import ScratchFolder
 from lockscale.study.file import LocalTarget, Study
 from lockscale.tools import fsload
 
 AS_FOUND = "as-found"
-
-
-@contextmanager
-def hold_local(run: Run, study: Study, target: LocalTarget) -> Iterator["HeldMachine"]:
-    """This machine held for the run."""
-    with hold_this_machine(run.id, target.name):
-        yield HeldMachine(run, study, target)
 
 
 class HeldMachine(HeldTarget):
@@ -43,7 +36,6 @@ class HeldMachine(HeldTarget):
         return [AS_FOUND]
 
     def __init__(self, run: Run, study: Study, target: LocalTarget) -> None:
-        refuse_too_large(study, target)
         choose_load(LocalMachine(), study.parameters.tool, "", workload=study.workload)  # or a sentence
         self.label = target.name
         self.origin: Origin = "vm" if _is_virtual() else "hardware"

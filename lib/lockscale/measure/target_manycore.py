@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import assert_runs
@@ -25,8 +24,7 @@ from lockscale.machines.virtual_time import (
 )
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, HeldTarget, InVirtualTime, hold_this_machine, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, InVirtualTime
 from lockscale.measure.target_qemu import guest_of
 from lockscale.study.file import ManycoreTarget, Study, Target
 from lockscale.study.target_file import with_disk
@@ -94,20 +92,6 @@ def _cpus(cgroup: Path) -> list[int]:
     return []
 
 
-@contextmanager
-def hold_manycore(
-    run: Run, study: Study, target: ManycoreTarget, kind: str = RATE
-) -> Iterator["HeldManycore"]:
-    """This machine held, every arm built."""
-    refuse_too_large(study, target)
-    with hold_this_machine(run.id, target.name):
-        place = HeldManycore(study, target, kind)
-        try:
-            yield place
-        finally:
-            place.end_guests()
-
-
 class HeldManycore(HeldTarget):
     """The guests of one run in virtual time: their machine and their kernels."""
 
@@ -164,7 +148,6 @@ class HeldManycore(HeldTarget):
         return times_of(groups)
 
     def end_guests(self) -> None:
-        """Those that still run, as after an error of another one."""
         with self.changing:
             self.ended = True
             left = list(self.running)

@@ -10,7 +10,6 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import need_free_space
-from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import Scratch
@@ -21,7 +20,7 @@ from lockscale.machines.qemu_backport import version_of
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, processors, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, processors
 from lockscale.programs import need
 from lockscale.scratch import scratch_folder
 from lockscale.study.file import QemuTarget, Study, Target, guest_target
@@ -104,14 +103,6 @@ def guest_facts() -> dict[str, str]:
 
 
 EXAMPLE_CPUS = 4
-
-
-@contextmanager
-def hold_qemu(run: Run, study: Study, target: QemuTarget, kind: str = RATE) -> Iterator["HeldQemu"]:
-    """This machine held, every arm built."""
-    refuse_too_large(study, target)
-    with hold_this_machine(run.id, target.name):
-        yield HeldQemu(run, study, target, kind)
 
 
 class HeldQemu(HeldTarget):
