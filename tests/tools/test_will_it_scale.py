@@ -122,7 +122,7 @@ def test_any_run_is_read(seconds):
 
 
 def test_a_built_test_case_is_found(tmp_path):
-    find = will_it_scale.find_command("fallocate2")
+    find = will_it_scale.ON_TARGET.ask
     env = {"PATH": os.environ["PATH"], "WILL_IT_SCALE": str(tmp_path), "HOME": str(tmp_path)}
     assert subprocess.run(find, capture_output=True, env=env, check=False).stdout == b""
     (tmp_path / "fallocate2_processes").touch(mode=0o755)

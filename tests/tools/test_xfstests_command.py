@@ -26,7 +26,7 @@ def output(argv: list[str], **env: str) -> str:
 
 
 def test_it_is_found_where_the_user_says_and_only_when_built(installed: Path):
-    find = xfstests.find_command()
+    find = xfstests.FIND
     assert output(find, XFSTESTS=str(installed), HOME="/nonexistent").strip() == str(installed)
     (installed / "ltp/fsstress").unlink()
     assert output(find, XFSTESTS=str(installed), HOME="/nonexistent").strip() != str(installed)

@@ -106,7 +106,7 @@ class Pair:
         """What is kept of a kernel's tests, by test."""
         kernel = self.kernels[name]
         return {
-            one.test: TestResult(one.test, xfstests.status_of(one.status), None, one.reason)
+            one.test: TestResult(one.test, xfstests.status_of(one.status), one.reason)
             for one in self.kept
             if (one.build_id, one.protocol, one.iteration) == (kernel.build_id, self.protocol, iteration)
         }
@@ -197,7 +197,7 @@ class Pair:
                 done = machine.run(argv, timeout_s=TEST_TIMEOUT_S * min(len(tests), 4))
             except RunFailed as failed:
                 if len(tests) == 1:
-                    return (TestResult(tests[0], "fail", None, str(failed).partition(";")[0]),)
+                    return (TestResult(tests[0], "fail", str(failed).partition(";")[0]),)
             else:
                 return _whole(xfstests.parse(done.stdout), kernel, tests)
         return tuple(result for test in tests for result in self._results(kernel, [test]))
@@ -219,7 +219,7 @@ class Pair:
             try:
                 with machine:
                     assert_runs(machine, kernel)
-                    home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
+                    home = must(machine, ["env", *_told(), *xfstests.FIND]).strip()
                     if not home:
                         raise xfstests.missing(self.target.name)
                     _prepare(machine, self.options, disks)

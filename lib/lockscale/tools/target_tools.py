@@ -77,6 +77,12 @@ def tried(command: str, argv: Sequence[str]) -> list[str]:
     return ["sh", "-c", _TRIED, "sh", command, *argv]
 
 
+def found_in(places: Sequence[str], built: str) -> list[str]:
+    """argv that prints the first of `places`, as a shell expands them, where the test `built` of {} holds."""
+    tries = "; ".join(f"if {built.format(place)}; then echo {place}; exit; fi" for place in places)
+    return ["sh", "-c", tries]
+
+
 def kernel_file(path: str, *asks: str) -> list[str]:
     """argv that prints `path` where the kernel has it, and then the kernel's release or what `asks` print."""
     return ["sh", "-c", 'ls -d "$1" && shift && "$@"', "sh", path, *(asks or ("uname", "-r"))]

@@ -13,7 +13,6 @@ tasks. It is a wish and not a measurement, so it makes no row.
 """
 
 import re
-import shlex
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -28,7 +27,7 @@ from lockscale.tools.parsed_rows import (
     rate_row,
     whole,
 )
-from lockscale.tools.target_tools import Part, TargetTool
+from lockscale.tools.target_tools import Part, TargetTool, found_in
 
 TOOL = "will-it-scale"
 WARM_UP = 6
@@ -54,13 +53,6 @@ _TITLE = re.compile(r"^testcase:.*\n+warmup\r?$", re.MULTILINE)
 _SECOND = re.compile(r"min:([0-9]{1,15}) max:([0-9]{1,15}) total:([0-9]{1,15})")
 _AVERAGE = re.compile(r"average:([0-9]{1,15})")
 _PROGRAM = re.compile(r"(\w+)_(?:processes|threads)")
-
-
-def find_command(testcase: str = "fallocate2") -> list[str]:
-    """argv that prints the folder of a built will-it-scale on the machine it runs on, or nothing."""
-    wanted = shlex.quote(f"{testcase}_processes")
-    tries = "; ".join(f"if [ -x {place}/{wanted} ]; then echo {place}; exit; fi" for place in PLACES)
-    return ["sh", "-c", tries]
 
 
 def recognise(text: str) -> bool:
@@ -212,7 +204,7 @@ def _rows(run: _TestcaseRun) -> list[ParsedRow]:
 
 ON_TARGET = TargetTool(
     name=TOOL,
-    ask=find_command(),
+    ask=found_in(PLACES, "[ -x {}/fallocate2_processes ]"),
     version=None,
     without="fallocate2 is measured with fsload's fallocate2",
     get="build will-it-scale and set WILL_IT_SCALE to its folder",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.target_tools import TargetTool
+from lockscale.tools.target_tools import TargetTool, found_in
 
 TOOL = "xfstests"
 Status = Literal["pass", "fail", "notrun", "expunged"]
@@ -25,7 +25,7 @@ STATUSES: tuple[Status, ...] = ("pass", "fail", "notrun", "expunged")
 NAME = r"[a-z][a-z0-9_]*/\d{3,}(?:-[A-Za-z0-9-]+)?"
 TEST = re.compile(rf"^({NAME})(?:\s+\d+s \.\.\.)?(?=\s|$)\s*(.*)$")
 SKIPPED = ("[expunged]", "- no such test?", "- unknown test, ignored")
-SECONDS = re.compile(r"^(\d+)s$")
+PASSED_IN = re.compile(r"^\d+s$")  # seconds
 PLATFORM = re.compile(r"^PLATFORM +-- \S+ \S+ (\S+)")
 FAILED = re.compile(r"^Failed (\d+) of (\d+) tests$")
 PASSED = re.compile(r"^Passed all (\d+) tests$")
@@ -41,16 +41,12 @@ def status_of(said: str) -> Status:
 
 @dataclass(frozen=True)
 class TestResult:
-    """One test: `seconds` are whole, and printed only of a test that passed; `reason` is check's text.
-
-    expunged: left out on demand, or not there.
-    """
+    """One test; `reason` is check's text. expunged: left out on demand, or not there."""
 
     __test__ = False  # pytest: this is no test
 
     test: str
     status: Status
-    seconds: int | None = None
     reason: str = ""
 
 
@@ -66,21 +62,6 @@ class CheckRun:
         return next((r.status for r in self.results if r.test == test), None)
 
 
-@dataclass
-class _Summary:
-    """The names after Ran:, Not run: and Failures:, and the counts of the last line."""
-
-    ran: tuple[str, ...] = ()
-    notrun: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
-    counts: tuple[int, int] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every test; check counts one that is not run among those that it ran."""
-        return tuple(dict.fromkeys((*self.ran, *self.notrun)))
-
-
 def parse(text: str) -> CheckRun:
     """The run that check printed on its standard output."""
     lines = text.splitlines()
@@ -88,16 +69,13 @@ def parse(text: str) -> CheckRun:
         raise BadInput("xfstests' output has sections: give the output of a run without them")
     reported = _reported(lines)
     summary = _summary(lines, next(reversed(reported), ""))
-    if any(reported.get(t, TestResult(t, "expunged")).status != s for t, s in _statuses(summary)):
+    if any(reported.get(t, TestResult(t, "expunged")).status != s for t, s in summary.items()):
         raise BadInput("xfstests' output is damaged: its lines and its summary do not agree")
-    extra = [r for r in reported.values() if r.status != "expunged" and r.test not in summary.names]
+    extra = [r for r in reported.values() if r.status != "expunged" and r.test not in summary]
     if extra:
         raise BadInput(f"xfstests' output is damaged: its summary leaves out {extra[0].test}")
-    return CheckRun(_first(PLATFORM, lines), tuple(reported.values()))
-
-
-def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
-    return next((match[1] for line in lines if (match := pattern.match(line))), "")
+    kernel = next((match[1] for line in lines if (match := PLATFORM.match(line))), "")
+    return CheckRun(kernel, tuple(reported.values()))
 
 
 def begun(text: str) -> tuple[str, ...]:
@@ -118,51 +96,44 @@ def _reported(lines: list[str]) -> dict[str, TestResult]:
                 raise BadInput(f"xfstests' output lists {last} twice: give the output of one run")
             found[last] = _result(last, match[2].strip())
         elif last and found[last].status == "fail" and not found[last].reason and line.strip():
-            found[last] = TestResult(last, "fail", None, line.strip())
+            found[last] = TestResult(last, "fail", line.strip())
     return found
 
 
 def _result(test: str, printed: str) -> TestResult:
-    if match := SECONDS.match(printed):
-        return TestResult(test, "pass", int(match[1]))
+    if PASSED_IN.match(printed):
+        return TestResult(test, "pass")
     if printed.startswith("[not run]"):
-        return TestResult(test, "notrun", None, printed.removeprefix("[not run]").strip())
-    if printed in SKIPPED:
-        return TestResult(test, "expunged", None, printed)
-    return TestResult(test, "fail", None, printed)
+        return TestResult(test, "notrun", printed.removeprefix("[not run]").strip())
+    return TestResult(test, "expunged" if printed in SKIPPED else "fail", printed)
 
 
-def _summary(lines: list[str], last: str) -> _Summary:
-    """The summary at the end; BadInput when it is not there or does not add up."""
-    found = _Summary()
+def _summary(lines: list[str], last: str) -> dict[str, Status]:
+    """What the summary at the end says of each test; BadInput when it is not there or does not add up.
+
+    Its lines Ran:, Not run: and Failures: name the tests, its last line says how many there are.
+    """
+    at, counts = f" at {last}" if last else "", None
+    named: dict[str, list[str]] = {"Ran": [], "Not run": [], "Failures": []}
     for line in lines:
         head, colon, names = line.partition(": ")
-        field = {"Ran": "ran", "Not run": "notrun", "Failures": "failed"}.get(head)
-        if colon and field:
-            setattr(found, field, tuple(names.split()))
+        if colon and head in named:
+            named[head] = names.split()
         elif line == "Interrupted!":
-            raise BadInput(f"this run of xfstests was interrupted{_at(last)}: run it again")
+            raise BadInput(f"this run of xfstests was interrupted{at}: run it again")
         elif match := FAILED.match(line):
-            found.counts = (int(match[1]), int(match[2]))
+            counts = (int(match[1]), int(match[2]))
         elif match := PASSED.match(line):
-            found.counts = (0, int(match[1]))
-    if found.counts is None:
+            counts = (0, int(match[1]))
+    if counts is None:
         first = next((line.strip() for line in lines if line.strip()), "nothing")
-        raise BadInput(f"xfstests' output ends before its summary{_at(last) or f' (it says: {first[:80]})'}")
-    distinct = all(len(set(names)) == len(names) for names in (found.ran, found.notrun, found.failed))
-    apart = set(found.failed) <= set(found.ran) - set(found.notrun)
-    if not (distinct and apart and found.names and found.counts == (len(found.failed), len(found.ran))):
+        raise BadInput(f"xfstests' output ends before its summary{at or f' (it says: {first[:80]})'}")
+    ran, notrun, failed = named.values()  # check counts one that is not run among those that it ran
+    distinct = all(len(set(names)) == len(names) for names in named.values())
+    apart = set(failed) <= set(ran) - set(notrun)
+    if not (distinct and apart and (ran or notrun) and counts == (len(failed), len(ran))):
         raise BadInput("xfstests' output is damaged: its summary and its counts do not agree")
-    return found
-
-
-def _at(last: str) -> str:
-    return f" at {last}" if last else ""
-
-
-def _statuses(summary: _Summary) -> list[tuple[str, Status]]:
-    failed, notrun = set(summary.failed), set(summary.notrun)
-    return [(t, "fail" if t in failed else "notrun" if t in notrun else "pass") for t in summary.names]
+    return {t: "fail" if t in failed else "notrun" if t in notrun else "pass" for t in (*ran, *notrun)}
 
 
 RAN = ("pass", "fail")
@@ -276,18 +247,13 @@ def differences(base: CheckRun, arm: CheckRun) -> CheckComparison:
 
 # Its own `make install` puts it under /var/lib; src/ and ltp/ hold what has to be built first.
 PLACES = ('"$XFSTESTS"', "/var/lib/xfstests", "/opt/xfstests", "/usr/lib/xfstests", '"$HOME/xfstests"')
-FOUND = "[ -x {place}/check ] && [ -f {place}/common/rc ] && [ -x {place}/ltp/fsstress ]"
+FIND = found_in(PLACES, "[ -x {0}/check ] && [ -f {0}/common/rc ] && [ -x {0}/ltp/fsstress ]")
+"""argv that prints the folder of a built xfstests on the machine it runs on, or nothing."""
 GROUP = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)?")
 
 
-def find_command() -> list[str]:
-    """argv that prints the folder of a built xfstests on the machine it runs on, or nothing."""
-    tries = "; ".join(f"if {FOUND.format(place=p)}; then echo {p}; exit; fi" for p in PLACES)
-    return ["sh", "-c", tries]
-
-
 def missing(target: str) -> BadInput:
-    """What to say when find_command() printed nothing."""
+    """What to say when FIND printed nothing."""
     return BadInput(
         f"there is no built xfstests on {target}: build it there (git clone, make) and set XFSTESTS to "
         "its folder, or put it in /var/lib/xfstests"
@@ -356,7 +322,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 ON_TARGET = TargetTool(
     name="xfstests",
-    ask=find_command(),
+    ask=FIND,
     version=None,
     without="patches are checked by the counters, soak and power cuts of `lockscale patches check`",
     get="build xfstests and set XFSTESTS to its folder",
