@@ -154,7 +154,7 @@ def origin_of(rows: pd.DataFrame) -> str:
 
 
 STATISTICS = ("total", "slowest_rank")
-"""By preference; lockscale.tools.workload_rows says what each is. mdtest 4 has no `total`."""
+"""By preference; lockscale.tools.parsed_rows says what each is. mdtest 4 has no `total`."""
 _ONE_LOAD = ["tool", "arm", "cpus", "threads", "pair", "block", "iteration", "metric"]
 
 

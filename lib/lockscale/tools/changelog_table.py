@@ -55,11 +55,9 @@ class _Prose:
     statistic: str
 
     def row(self, test: str, threads: int, value: str, arm: str) -> ParsedRow:
-        """A value."""
         return ParsedRow(test, threads, None, "rate", self.unit, float(value), self.statistic, arm)
 
     def change(self, test: str, threads: int, value: str, arm: str) -> ParsedRow:
-        """A change in %."""
         return ParsedRow(test, threads, None, "rate", "%", float(value), "change", arm)
 
 

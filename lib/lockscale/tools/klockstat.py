@@ -17,7 +17,7 @@ from lockscale.tools.bpf_histogram import losses
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import NS
+from lockscale.tools.parsed_rows import NS, with_step
 from lockscale.tools.profile_entry import Entry
 
 TOOL = "klockstat"
@@ -118,17 +118,14 @@ def _read(rows: _Table, line: TextLine) -> list[str]:
     if found is None:
         known = _BESIDE.fullmatch(line.text)
         return [] if known else [f"line {line.number} is left out, it is not a row: {printable(line.text)}"]
-    row = _Row(line.number, int(found[3]), _ns(found[4]), _ns(found[5]), _ns(found[2]))
-    rounding = row.acquisitions * _step(found[2]) + _step(found[5])
-    off = abs(row.total_ns - row.acquisitions * row.mean_ns) > rounding or row.max_ns > row.total_ns + _step(
-        found[5]
-    )
-    if off or not row.acquisitions:
+    count, (mean, of_mean), (longest, _), (total, of_total) = int(found[3]), *map(_ns, found.group(2, 4, 5))
+    off = abs(total - count * mean) > count * of_mean + of_total or longest > total + of_total
+    if off or not count:
         return [f"line {line.number} is left out, its total is not count x average: {printable(line.text)}"]
     if found[1] == _MISSED:
         said = f"{found[5]} ns" if found[5].isdecimal() else found[5]
         return [f"line {line.number} is left out, bcc has no stack of it: whose {said} they are is not known"]
-    same = rows.setdefault(found[1], [])
+    row, same = _Row(line.number, count, longest, total, mean), rows.setdefault(found[1], [])
     if copied := next((one for one in same if one[1:] == row[1:]), None):
         raise BadInput(
             f"klockstat: line {line.number} is line {copied.line} again: give its output with no line copied"
@@ -137,15 +134,12 @@ def _read(rows: _Table, line: TextLine) -> list[str]:
     return []
 
 
-def _ns(printed: str) -> float:
+def _ns(printed: str) -> tuple[float, float]:
+    """A time, and one unit of its last digit."""
     number = printed.rstrip("nusmh ")
-    return float(number) * NS[printed[len(number) :].strip() or "ns"]
-
-
-def _step(printed: str) -> float:
-    """The last digit in ns."""
-    number = printed.rstrip("nusmh ")
-    return NS[printed[len(number) :].strip() or "ns"] * 10.0 ** -len(number.partition(".")[2])
+    unit_ns = NS[printed[len(number) :].strip() or "ns"]
+    time, step = with_step(number)
+    return time * unit_ns, step * unit_ns
 
 
 def _profile(n: int, tables: dict[str, _Table], line: int, left_out: Sequence[str]) -> LockProfile:

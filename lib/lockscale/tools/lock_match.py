@@ -75,11 +75,8 @@ def pct_of(entries: Sequence[Entry]) -> float | None:
 
 
 def match_of(name: str, found: Sequence[Entry], waits: Sequence[Entry], shares: Sequence[Entry]) -> Match:
-    contentions, acquisitions = (
-        _sum(one.contentions for one in waits),
-        _sum(one.acquisitions for one in waits),
-    )
-    wait_ns = _sum(one.wait_ns for one in waits)
+    contentions, wait_ns = _sum(one.contentions for one in waits), _sum(one.wait_ns for one in waits)
+    acquisitions = _sum(one.acquisitions for one in waits)
     mean_ns = waits[0].mean_ns if len(waits) == 1 else None
     if mean_ns is None and wait_ns is not None and contentions:
         mean_ns = wait_ns / contentions

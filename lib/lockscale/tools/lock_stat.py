@@ -184,10 +184,10 @@ def parse(text: str) -> LockStat:
     lines, warnings = _whole_lines(text[_begins(text) :])
     table = _Table()
     if is_part("\n".join(lines)):
-        part = part_of(lines)
-        for use in part.uses:
+        uses, said = part_of(lines)
+        for use in uses:
             table.add_use(use)
-        return LockStat(tuple(table.uses.values()), (), warnings, part.said)
+        return LockStat(tuple(table.uses.values()), (), warnings, said)
     _check_header(lines)
     for line in lines[5:]:
         table.add(line)

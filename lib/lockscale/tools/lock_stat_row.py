@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from lockscale.errors import BadInput
 
@@ -77,13 +77,6 @@ class LockClassUse:
     ambiguous: bool = False
 
 
-class RowsAlone(NamedTuple):
-    """Rows without the head of the file, and what is to be said of them."""
-
-    uses: tuple[LockClassUse, ...]
-    said: tuple[str, ...]
-
-
 def use_of(line: str) -> LockClassUse | None:
     """What a row says; None for a line that is none."""
     row = _ROW.fullmatch(line)
@@ -121,8 +114,11 @@ def _is_header(line: str) -> bool:
     return line.split() == COLUMNS
 
 
-def part_of(lines: Sequence[str]) -> RowsAlone:
-    """The rows of a part of the file. BadInput where they do not fit the order of the columns."""
+def part_of(lines: Sequence[str]) -> tuple[tuple[LockClassUse, ...], tuple[str, ...]]:
+    """The rows of a part of the file, and what is to be said of them.
+
+    BadInput where they do not fit the order of the columns.
+    """
     has_header = any(map(_is_header, lines))
     uses = tuple(use for line in lines if (use := use_of(line)))
     for use in uses:
@@ -135,7 +131,7 @@ def part_of(lines: Sequence[str]) -> RowsAlone:
             _refuse_another_order(use)
     _refuse_two_readings(uses)
     sites = any(map(PLACE.fullmatch, lines))
-    return RowsAlone(uses, (*(() if has_header else (NO_HEADER,)), PART, *((NO_SITES,) if sites else ())))
+    return uses, (*(() if has_header else (NO_HEADER,)), PART, *((NO_SITES,) if sites else ()))
 
 
 def _refuse_two_readings(uses: Sequence[LockClassUse]) -> None:
