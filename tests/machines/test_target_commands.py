@@ -18,7 +18,7 @@ from lockscale.measure.server_recovery import (
     refuse_other_kind,
     server_lock,
 )
-from lockscale.measure.target import read_holder
+from lockscale.measure.target import in_use
 from lockscale.prove import check
 from lockscale.study.file import SshTarget, load_target
 from loopback_sshd import Sshd, free_port
@@ -123,7 +123,7 @@ def test_a_server_is_held_by_one_run_and_the_other_is_told_who(
     "text", ["", "{}", "[]", "not json", '{"who": 1}', '{"who": {}, "run": [], "since_utc": 0}']
 )
 def test_any_record_of_a_holder_is_read(text: str):
-    assert read_holder(text).refusal("target t").startswith("target t is in use by ")
+    assert in_use("target t", text).startswith("target t is in use by ")
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from lockscale.machines.server_lock import RETAKE_S, SILENT_S, HeldByOther, Serv
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import SshHost
 from lockscale.measure.rows import Origin
-from lockscale.measure.target import holder_of, read_holder
+from lockscale.measure.target import holder_of, in_use
 from lockscale.progress import tell
 from lockscale.study.file import SshTarget
 
@@ -53,7 +53,7 @@ def server_lock(target: SshTarget, what: str, *, run: str | None = None) -> Iter
 
     run: a run that another controller may go on with. Anything else is nobody else's, whatever it is called.
     """
-    lock = ServerLock(host_of(target), run, holder_of(what).json(), target.boot.boot_timeout_s)
+    lock = ServerLock(host_of(target), run, holder_of(what), target.boot.boot_timeout_s)
     try:
         with refuse_if_taken(target):
             lock.take()
@@ -69,7 +69,7 @@ def refuse_if_taken(target: SshTarget) -> Iterator[None]:
         yield
     except HeldByOther as other:
         dead = f"if its controller died, ask again in {SILENT_S} s, or in {RETAKE_S} s where it was rebooting"
-        raise BadInput(f"{read_holder(other.said).refusal(f'target {target.name}')}; {dead}") from None
+        raise BadInput(f"{in_use(f'target {target.name}', other.said)}; {dead}") from None
 
 
 def refuse_other_kind(target: SshTarget, machine: Machine) -> None:

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -64,44 +65,28 @@ def _cpu_model() -> str | None:
     return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), None)
 
 
-@dataclass(frozen=True)
-class Holder:
-    """What a second controller is told. It names a person and a run, never a machine."""
-
-    who: str
-    run: str
-    since_utc: str
-
-    def json(self) -> str:
-        return json.dumps(asdict(self))
-
-    def refusal(self, what: str) -> str:
-        """For somebody else who asks for `what`, the name of a target or of this machine."""
-        return f"{what} is in use by {self.who} since {self.since_utc} (run {self.run}): wait until it ends"
+def holder_of(run: str) -> str:
+    """What a second controller reads: who holds a target from now on and for which run, never a machine."""
+    return json.dumps({"who": user_name(), "run": run, "since_utc": now_utc()})
 
 
-def holder_of(run: str) -> Holder:
-    """This user, as the holder of a target from now on, for the run of that name."""
-    return Holder(user_name(), run, now_utc())
+def in_use(what: str, held: str) -> str:
+    """For somebody else who asks for `what`, the name of a target or of this machine.
 
-
-def read_holder(text: str) -> Holder:
-    """What json() wrote; a text that is none of it, as after a crash, is somebody unknown."""
+    held: what holder_of() wrote; a text that is none of it, as after a crash, is somebody unknown.
+    """
     try:
-        said = json.loads(text)
-        return Holder(*(printable(said[name]) for name in ("who", "run", "since_utc")))
+        said = json.loads(held)
+        who, run, since = (printable(said[name]) for name in ("who", "run", "since_utc"))
     except (ValueError, KeyError, TypeError):
-        return Holder("somebody", "unknown", "an unknown time")
+        who, run, since = "somebody", "unknown", "an unknown time"
+    return f"{what} is in use by {who} since {since} (run {run}): wait until it ends"
 
 
 def hold_this_machine(run: str, target: str) -> AbstractContextManager[None]:
     """Hold this machine while the context lasts: guests and local loads would disturb one another."""
-    held = holder_of(run).json()
-
-    def refusal(said: str) -> str:
-        return read_holder(said).refusal(f"target {target} needs this machine, which")
-
-    return hold_lock(paths.MACHINE_LOCK, held, refusal, for_all=True)
+    refusal = partial(in_use, f"target {target} needs this machine, which")
+    return hold_lock(paths.MACHINE_LOCK, holder_of(run), refusal, for_all=True)
 
 
 @dataclass(frozen=True)
