@@ -136,7 +136,7 @@ def test_it_is_turned_off_and_on_again_because_that_empties_the_counters():
         ("set_ftrace_filter", "ext4*\n_raw_spin_lock\n"),
         ("function_profile_enabled", "1\n"),
     ]
-    assert ftrace_cost.stop()[0][1] == "0\n"
+    assert ftrace_cost.STOP[0][1] == "0\n"
 
 
 @pytest.mark.parametrize("patterns", [[], ["a b"], ["*:mod:ext4\nx"], ["!ext4*"], ["f:traceoff"]])

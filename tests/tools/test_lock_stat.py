@@ -192,7 +192,7 @@ def test_classes_whose_names_the_kernel_cut_to_the_same_may_have_the_same_number
 
 
 def test_it_starts_from_zero():
-    assert lock_stat.start() == [("/proc/sys/kernel/lock_stat", "1\n"), ("/proc/lock_stat", "0\n")]
+    assert lock_stat.START == [("/proc/sys/kernel/lock_stat", "1\n"), ("/proc/lock_stat", "0\n")]
 
 
 def test_the_command_counts_its_lines(tmp_path):

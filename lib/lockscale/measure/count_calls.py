@@ -114,10 +114,10 @@ def _countings(machine: Machine, sources: Sources, cpus: int, system: str) -> It
         yield _Counting(event_counts.read(events), lambda text: _traced(text, events), *around)
     if calls := sources.calls:
         profile = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
-        around = ftrace_cost.start(calls), ftrace_cost.stop()
+        around = ftrace_cost.start(calls), ftrace_cost.STOP
         yield _Counting(profile, lambda text: _called(text, calls), *around, is_read_stopped=True)
     if locks := sources.locks:
-        yield _Counting(lock_stat.READ, lambda text: _locked(text, locks), zero=lock_stat.start())
+        yield _Counting(lock_stat.READ, lambda text: _locked(text, locks), zero=lock_stat.START)
 
 
 def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int, system: str) -> dict[str, int]:
@@ -132,7 +132,7 @@ def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int, sy
         *(one.read for one in back if not one.is_read_stopped),
         *with_one_cpu_online(machine, cpus, [write for one in back for write in one.stop]),
         *(one.read for one in back if one.is_read_stopped),
-        *(Write(*write) for write in ftrace_cost.clear()),
+        *(Write(*write) for write in ftrace_cost.CLEAR),
     ]
     done = must_all(machine, steps, timeout_s=LOAD_TIMEOUT_S)
     counts = [one.counts(done[steps.index(one.read)].stdout) for one in tools]

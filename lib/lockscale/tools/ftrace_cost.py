@@ -24,6 +24,10 @@ TOOL = "ftrace_cost"
 TABLE = "funccost"
 TRACING = "/sys/kernel/tracing"
 RESULTS = f"{TRACING}/trace_stat/function"  # one file per CPU: function0, function1, ...
+STOP = [(f"{TRACING}/function_profile_enabled", "0\n")]
+"""(file, value) that ends the counting; the results stay until the next start()."""
+CLEAR = [(f"{TRACING}/set_ftrace_filter", "\n")]
+"""(file, value) that takes the filter off, once the results have been read."""
 ON_TARGET = TargetTool(
     name="ftrace function profiler",
     ask=kernel_file(f"{TRACING}/function_profile_enabled"),
@@ -75,20 +79,10 @@ def start(patterns: Iterable[str]) -> list[tuple[str, str]]:
     if strange or not wanted:
         raise BadInput(f"function pattern {strange or wanted} is invalid: use names and *, such as ext4_*")
     return [
-        (f"{TRACING}/function_profile_enabled", "0\n"),
+        *STOP,
         (f"{TRACING}/set_ftrace_filter", "".join(f"{pattern}\n" for pattern in wanted)),
         (f"{TRACING}/function_profile_enabled", "1\n"),
     ]
-
-
-def stop() -> list[tuple[str, str]]:
-    """(file, value) that ends the counting; the results stay until the next start()."""
-    return [(f"{TRACING}/function_profile_enabled", "0\n")]
-
-
-def clear() -> list[tuple[str, str]]:
-    """(file, value) that takes the filter off, once the results have been read."""
-    return [(f"{TRACING}/set_ftrace_filter", "\n")]
 
 
 def recognise(text: str) -> bool:
@@ -235,9 +229,9 @@ def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
     """Calls and time of the functions that match a pattern, around a load on a machine of so many CPUs."""
     return LoadProfiler(
         start=start(functions),
-        stop=stop(),
+        stop=STOP,
         read=sealed(["cat", *(f"{RESULTS}{cpu}" for cpu in range(cpus))]),
-        clear=clear(),
+        clear=CLEAR,
         numbers=_numbers_of_load,
         raw=lambda text: unseal(text)[0],
     )

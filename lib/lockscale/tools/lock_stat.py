@@ -30,7 +30,8 @@ from lockscale.tools.seal import UNSEALED, unseal
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 
 TOOL = "lock_stat"
-SWITCH = "/proc/sys/kernel/lock_stat"
+START = [("/proc/sys/kernel/lock_stat", "1\n"), (FILE, "0\n")]
+"""(file, value) to write in order: on, and from zero."""
 # The file has no end of its own: the number of lines tells a whole reading from a cut one.
 READ = ("awk", '{ print } END { print "lines", NR }', FILE)
 ON_TARGET = TargetTool(
@@ -156,11 +157,6 @@ class LockStat:
     places: tuple[LockSite, ...]
     warnings: tuple[str, ...]
     assumed: tuple[str, ...] = ()
-
-
-def start() -> list[tuple[str, str]]:
-    """(file, value) to write in order: on, and from zero."""
-    return [(SWITCH, "1\n"), (FILE, "0\n")]
 
 
 def recognise(text: str) -> bool:
