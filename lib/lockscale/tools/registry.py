@@ -260,9 +260,16 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
 def profile_of(text: str, table: str | int | None = None, tool: str | None = None) -> LockProfile:
     """The profile in `text`; where there are several the one of this number, from 1, or title."""
     found = profiles_of(text, tool)
-    if commits := [one.commit for each in found for one in (each, each.also) if one and one.commit]:
-        return _of_commit(found, str(table)) or _chosen_beside(found, table, commits)
-    return chosen(found, table)
+    of_commits = [one for each in found for one in (each, each.also) if one and one.commit]
+    if of_commits and (named := _of_commit(found, str(table))):
+        return named
+    try:
+        return chosen(found, table)
+    except BadInput as error:
+        if not of_commits:
+            raise
+        commits = ", ".join(dict.fromkeys(one.commit for one in of_commits))
+        raise BadInput(f"{error}; or a commit: {commits}") from None
 
 
 def _of_commit(found: Sequence[LockProfile], asked: str) -> LockProfile | None:
@@ -273,27 +280,14 @@ def _of_commit(found: Sequence[LockProfile], asked: str) -> LockProfile | None:
         one
         for table in tables
         for one in (table, table.also)
-        if one and one.commit and len(commit) >= LEAST_HASH and _is_prefix(commit, one.commit)
+        if one and one.commit and len(commit) >= LEAST_HASH
+        if one.commit.startswith(commit) or commit.startswith(one.commit)
     ]
     if len(named) > 1:
         raise BadInput(
             f'{len(named)} tables are of {printable(commit)}: add the number, --table "1 {printable(commit)}"'
         )
     return named[0] if named else None
-
-
-def _is_prefix(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
-
-
-def _chosen_beside(
-    found: Sequence[LockProfile], table: str | int | None, commits: Sequence[str]
-) -> LockProfile:
-    """The base's of a table; what is refused is told with the commits, which can be asked for too."""
-    try:
-        return chosen(found, table)
-    except BadInput as error:
-        raise BadInput(f"{error}; or a commit: {', '.join(dict.fromkeys(commits))}") from None
 
 
 def parse_file(path: Path, tool: str | None = None, table: str | int | None = None) -> Parsed:
