@@ -163,7 +163,7 @@ def _paths(branches: Sequence[Branch], above: tuple[str, ...] = ()) -> Iterator[
 
 def _direction(graphs: Sequence[Graph]) -> Direction | None:
     """By where the row's function stands, and where functions that nobody calls do; None if they disagree."""
-    votes = {"callee first": 0, "caller first": 0}
+    callee = caller = 0  # votes for whom a graph begins with
     for graph in graphs:
         function = function_of(graph.function)
         leaf = graph.children_pct is None or graph.children_pct == graph.self_pct
@@ -171,16 +171,15 @@ def _direction(graphs: Sequence[Graph]) -> Direction | None:
             if len(path) < 2:
                 continue
             ends = [bool(_OUTERMOST.fullmatch(path[0])), bool(_OUTERMOST.fullmatch(path[-1]))]
-            votes["callee first"] += (path[0] == function and leaf) + 2 * (ends == [False, True])
-            votes["caller first"] += (path[-1] == function != path[0]) + 2 * (ends == [True, False])
-            votes["caller first"] += bool(kind_of(path[-1]) and not kind_of(path[0]))
-            votes["callee first"] += bool(kind_of(path[0]) and not kind_of(path[-1]))
-    if not any(votes.values()):
+            callee += (path[0] == function and leaf) + 2 * (ends == [False, True])
+            caller += (path[-1] == function != path[0]) + 2 * (ends == [True, False])
+            caller += bool(kind_of(path[-1]) and not kind_of(path[0]))
+            callee += bool(kind_of(path[0]) and not kind_of(path[-1]))
+    if not (callee or caller):
         return "caller first" if any(one.children_pct is not None for one in graphs) else "callee first"
-    for mine, other in (("callee first", "caller first"), ("caller first", "callee first")):
-        if votes[mine] > 3 * votes[other]:
-            return mine  # type: ignore[return-value]
-    return None
+    if callee > 3 * caller:
+        return "callee first"
+    return "caller first" if caller > 3 * callee else None
 
 
 def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:

@@ -24,7 +24,7 @@ SAMPLES: Of = "on-CPU samples"
 SLEEP: Of = "off-CPU time"
 LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
-_READ_OR_WRITE = re.compile(r"-([RW])$")
+READ_OR_WRITE = re.compile(r"-([RW])$")
 _SUBCLASS = re.compile(r"/\d$")
 _SPINLOCK = re.compile(r"^spinlock:")  # as perf lock has it in its column of types
 
@@ -110,7 +110,7 @@ class LockProfile:
         `mutex:function` asks for one kind of those that it takes itself. `lock` is both
         rows that lock_stat has of it; `lock-R` is the row of its readers, `lock-W` that of its writers.
         """
-        bare, _, side = _READ_OR_WRITE.sub(r"\0\1", name.strip()).partition("\0")
+        bare, _, side = READ_OR_WRITE.sub(r"\0\1", name.strip()).partition("\0")
         name = _SPINLOCK.sub("spin:", bare)
         if name == "LOCK":
             raise BadInput(f"LOCK stands for a lock's name: write one of this profile{self._longest()}")

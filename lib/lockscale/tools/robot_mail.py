@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import wait_below
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
+from lockscale.tools.lock_profile import LOCK_WAITS, READ_OR_WRITE, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow, change_fits, with_step
 from lockscale.tools.profile_entry import Entry
@@ -159,7 +159,6 @@ def _functions(dotted: str) -> list[str]:
     return names
 
 
-_READ_OR_WRITE = re.compile(r"-([RW])$")
 _SIDES = {"R": "read", "W": "write"}
 # lkp's names of lock_stat's columns: times in us
 _LOCK_COLUMNS = {
@@ -184,7 +183,7 @@ def _lock_waits(rows: Sequence[tuple[Metric, float]]) -> tuple[Entry, ...]:
             lines.setdefault(found[1], metric.line)
     entries: list[Entry] = []
     for printed, of in by_lock.items():
-        lock, _, side = _READ_OR_WRITE.sub(r"\0\1", printed).partition("\0")
+        lock, _, side = READ_OR_WRITE.sub(r"\0\1", printed).partition("\0")
         entries.append(Entry(lock, lines[printed], kind=_SIDES.get(side), **of))  # type: ignore[arg-type]
     return tuple(entries)
 
