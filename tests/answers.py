@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
+from lockscale.doctor import detect
 from lockscale.machines.machine import Completed
-from lockscale.measure.tools_on_target import detect
 from lockscale.tools import fsload
 from lockscale.tools.registry import TARGET_TOOLS
 

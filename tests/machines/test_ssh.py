@@ -17,13 +17,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lockscale.doctor import checks_of
+from lockscale.doctor import Found, checks_of
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.machine import LocalMachine, Write, must, must_all
 from lockscale.machines.server_facts import needs
 from lockscale.machines.ssh import SshMachine
 from lockscale.measure import server_recovery
-from lockscale.measure.tools_on_target import Found
 from lockscale.study.file import load_target
 from lockscale.tools.registry import TARGET_TOOLS
 from loopback_sshd import Sshd, free_port

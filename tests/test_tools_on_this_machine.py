@@ -56,9 +56,7 @@ def test_a_tool_that_prints_without_end_is_cut_off(bin_folder):
 
 
 def test_a_tool_that_hangs_or_asks_does_not_hold_up_the_others(bin_folder, monkeypatch):
-    monkeypatch.setattr(
-        "lockscale.measure.tools_on_target._ANSWER", 'timeout 1 "$@" </dev/null 2>/dev/null | head -c 4096'
-    )
+    monkeypatch.setattr("lockscale.doctor._ANSWER", 'timeout 1 "$@" </dev/null 2>/dev/null | head -c 4096')
     install(bin_folder, "strace", "exec sleep 600")
     install(bin_folder, "fio", "read answer; echo fio-3.40")
     listed = found(ThisMachine(), [one_of("strace"), replace(one_of("fio"), parts=())])

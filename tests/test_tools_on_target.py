@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from answers import ALL, Answers, found, installed
 from lockscale import doctor, tools
+from lockscale.doctor import ANSWER_S
 from lockscale.errors import BadInput
 from lockscale.machines.machine import Completed
-from lockscale.measure.tools_on_target import ANSWER_S
 from lockscale.tools import fsload
 from lockscale.tools.registry import TARGET_TOOLS
 from lockscale.tools.target_tools import TargetTool
 
-SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLES = Path(__file__).parent / "samples"
 OPEN_MPI = """mpirun (Open MPI) 4.1.4
 
 Report bugs to http://www.open-mpi.org/community/help/
