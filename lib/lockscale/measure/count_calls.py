@@ -21,7 +21,7 @@ from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.machines.machine import Step as MachineStep
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
-from lockscale.measure.plan import Step, plan, profiled
+from lockscale.measure.plan import Step, boots_of, plan, profiled
 from lockscale.measure.profiling import with_one_cpu_online
 from lockscale.measure.rows import Row, read_rows
 from lockscale.measure.run import Work, measure_apart
@@ -29,7 +29,7 @@ from lockscale.measure.run_folder import Run, read_provenance
 from lockscale.measure.target import Booted
 from lockscale.progress import Progress
 from lockscale.study.checks import Counter
-from lockscale.study.file import LocalTarget, ManycoreTarget, Study, Target
+from lockscale.study.file import GuestPoints, LocalTarget, ManycoreTarget, Study, Target
 from lockscale.tools import event_counts, ftrace_cost, lock_stat
 from lockscale.tools.seal import UNSEALED
 
@@ -269,7 +269,8 @@ def count_first_arm(run: Run, study: Study, target: Target, first: ArmToCount | 
         return FirstCounts(None, why_none=IN_VIRTUAL_TIME)
     if run.journal.is_file():
         return read_first_counts(run, LATE)
-    if steps := first_steps(study, first.arm):
+    blocks = max(BLOCKS, study.parameters.iterations)
+    if steps := boots_of(study, first.arm, blocks, _contended):
         count_steps(first_counts_of(run), run, study, target, steps, Sources.of(first.sources))
     return read_first_counts(run, ALONE)
 
@@ -284,17 +285,11 @@ def read_first_counts(run: Run, why_none: str = BY_HAND) -> FirstCounts:
     return FirstCounts(read_rows(into.rows), int(said["host"]["cpus"]) if guest else None)
 
 
-def first_steps(study: Study, arm: str) -> list[Step]:
-    """A boot of each guest a block, at up to as many processes as processors.
+def _contended(guest: GuestPoints) -> list[int]:
+    """Its numbers of processes up to as many as processors, none where there is one processor.
 
     With more of them the scheduler has a say, which no model has. Two processes are always counted: the
     most for which a small host still has a processor each.
     """
-    blocks = range(1, max(BLOCKS, study.parameters.iterations) + 1)
-    guests = [guest for guest in study.parameters.guests if guest.cpus >= FEWEST]
-    boots = [(block, guest) for block in blocks for guest in guests]
-    points = [{FEWEST, *(n for n in one.processes if FEWEST <= n <= one.cpus)} for _, one in boots]
-    return [
-        Step(k, "ab", block, block, arm, guest.cpus, tuple(sorted(at)), guest.containers)
-        for k, ((block, guest), at) in enumerate(zip(boots, points, strict=True), start=1)
-    ]
+    wanted = {FEWEST, *guest.processes} if guest.cpus >= FEWEST else set()
+    return sorted(n for n in wanted if FEWEST <= n <= guest.cpus)

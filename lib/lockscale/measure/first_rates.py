@@ -9,7 +9,7 @@ measures the unpatched arm again, in its turn.
 import pandas as pd
 
 from lockscale.measure.arm_boot import measure
-from lockscale.measure.plan import Step
+from lockscale.measure.plan import boots_of
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import measure_apart, rows_of
 from lockscale.measure.run_folder import Run
@@ -38,20 +38,11 @@ def measure_first_arm(run: Run, study: Study, target: Target) -> pd.DataFrame | 
     """
     if not isinstance(target, ManycoreTarget) or run.journal.is_file():
         return read_first_rates(run)
-    what = f"first rates of {study.unpatched.name}"
+    arm = study.unpatched.name
+    blocks, what = min(MOST_BOOTS, study.parameters.iterations), f"first rates of {arm}"
+    steps = boots_of(study, arm, blocks, lambda guest: guest.processes)
     measure_apart(
-        first_rates_of(run), run, study, target, first_rate_steps(study), what,
+        first_rates_of(run), run, study, target, steps, what,
         lambda work, step, booted, told: measure(booted, work.study, step, told), rows_of,
     )  # fmt: skip
     return read_first_rates(run)
-
-
-def first_rate_steps(study: Study) -> list[Step]:
-    """A boot of each guest a block, at every number of processes of the plan."""
-    blocks = range(1, min(MOST_BOOTS, study.parameters.iterations) + 1)
-    boots = [(block, guest) for block in blocks for guest in study.parameters.guests]
-    arm = study.unpatched.name
-    return [
-        Step(k, "ab", block, block, arm, guest.cpus, tuple(guest.processes), guest.containers)
-        for k, (block, guest) in enumerate(boots, start=1)
-    ]

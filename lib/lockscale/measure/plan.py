@@ -2,7 +2,7 @@
 """The order of a run: warm-up blocks, an A/A pair of the patched arm, then the arms in ABBA order."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -41,6 +41,16 @@ def plan(study: Study, arms: Sequence[str] | None = None) -> list[Step]:
     return [
         Step(n, pair, block, iteration, arm, guest.cpus, tuple(guest.processes), guest.containers)
         for n, (pair, block, iteration, arm, guest) in enumerate(_boots(study, names), start=1)
+    ]
+
+
+def boots_of(study: Study, arm: str, blocks: int, at: Callable[[GuestPoints], Iterable[int]]) -> list[Step]:
+    """One arm alone: a boot of each guest a block, at the numbers of processes that `at` gives of it."""
+    boots = [(block, guest) for block in range(1, blocks + 1) for guest in study.parameters.guests]
+    wanted = [(block, guest, tuple(at(guest))) for block, guest in boots]
+    return [
+        Step(n, "ab", block, block, arm, guest.cpus, processes, guest.containers)
+        for n, (block, guest, processes) in enumerate((one for one in wanted if one[2]), start=1)
     ]
 
 
