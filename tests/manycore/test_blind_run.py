@@ -9,8 +9,8 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.kernels.build import Kernel
-from lockscale.measure.first_rates import measure_first_arm, read_first_rates
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run import measure_first_arm, read_first_rates
 from lockscale.measure.run_folder import Run
 from lockscale.measure.where_time_went import moved_lines
 from lockscale.predict.predicted_against_measured import GAINS, judge_gains

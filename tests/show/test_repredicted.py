@@ -10,7 +10,7 @@ import pytest
 
 from lockscale.files import sha256_of
 from lockscale.measure.count_calls import first_counts_of
-from lockscale.measure.first_rates import first_rates_of
+from lockscale.measure.run import first_rates_of
 from lockscale.measure.run_folder import Run, read_prediction
 from lockscale.paths import MEASURED
 from lockscale.show import repredicted

@@ -3,6 +3,11 @@
 
 Steps run one after another, or several at once where none disturbs another; after each a table of what was
 measured so far is shown, with the time left.
+
+On a target whose rates count, the unpatched arm's are measured before any other arm is booted, at every
+number of processes: from them a run predicts every other arm. They lie in the run's folder `unpatched`, with
+journal and provenance like the run's, and are in no comparison of arms: for that the plan measures the
+unpatched arm again, in its turn.
 """
 
 import concurrent.futures
@@ -16,12 +21,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import pandas as pd
+
 from lockscale.files import locked, now_utc, write_bytes, write_json
 from lockscale.kernels.base import RATE
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure import provenance
 from lockscale.measure.arm_boot import MeasuredBoot, measure
-from lockscale.measure.plan import Step, plan
+from lockscale.measure.plan import Step, boots_of, plan
 from lockscale.measure.resume import (
     Journal,
     open_journal,
@@ -31,12 +38,12 @@ from lockscale.measure.resume import (
     says_how_to_go_on,
     step_seconds,
 )
-from lockscale.measure.rows import Row, write_rows
+from lockscale.measure.rows import Row, read_rows, write_rows
 from lockscale.measure.run_folder import Run
 from lockscale.measure.run_progress import Live, RunProgress
 from lockscale.measure.target import Booted, HeldTarget, hold_target
 from lockscale.progress import Progress, progress
-from lockscale.study.file import Study, Target
+from lockscale.study.file import ManycoreTarget, Study, Target
 
 T = TypeVar("T")
 
@@ -81,10 +88,6 @@ class Shares:
     def __init__(self, outer: Progress, done: int) -> None:
         self.outer, self.done, self.running = outer, float(done), dict[str, float]()
         self.changing = threading.Lock()
-
-    def of(self, step: Step) -> Progress:
-        """What is told of one step while it runs."""
-        return _Share(self, step)
 
     def tell(self, step: Step, share: float, note: str) -> None:
         """So much of `step` is done; with all of it, it runs no more."""
@@ -177,7 +180,7 @@ def carry_out(
     before = len(steps) - len(left)
 
     def boot(step: Step) -> Done[T]:
-        share, started_utc, started_s = shares.of(step), now_utc(), time.monotonic()
+        share, started_utc, started_s = _Share(shares, step), now_utc(), time.monotonic()
         share.update(-0.5, "boots")
         with work.held.boot(step.arm, step.cpus) as booted:
             refuse_other_build(work.journal, step.arm, booted.build_id)
@@ -271,3 +274,36 @@ def rows_of(work: Work, step: Step, done: Done[MeasuredBoot]) -> list[Row]:
         Row(**common, **asdict(one), tool_version=boot.versions.get(one.tool, release))
         for one in boot.readings
     ]
+
+
+MOST_BOOTS = 2
+"""Of the unpatched arm before any other: two say how far boots lie apart; the prediction's intervals are
+wider than what more would tell."""
+
+
+def first_rates_of(run: Run) -> Run:
+    """Where the unpatched arm's first rates lie, laid out like the run itself."""
+    return Run(run.folder / "unpatched")
+
+
+def read_first_rates(run: Run) -> pd.DataFrame | None:
+    """The rows, as read_rows() has them; None where the unpatched arm was not measured first."""
+    into = first_rates_of(run)
+    return read_rows(into.rows) if into.rows.is_file() else None
+
+
+def measure_first_arm(run: Run, study: Study, target: Target) -> pd.DataFrame | None:
+    """Boot and measure what is left of the unpatched arm, and no other arm; its rows.
+
+    None on a target that gives no rates, or one that boots a server for each arm, which takes long; and where
+    other arms were measured before, so that a prediction made now would be none.
+    """
+    if isinstance(target, ManycoreTarget) and not run.journal.is_file():
+        arm = study.unpatched.name
+        blocks, what = min(MOST_BOOTS, study.parameters.iterations), f"first rates of {arm}"
+        steps = boots_of(study, arm, blocks, lambda guest: guest.processes)
+        measure_apart(
+            first_rates_of(run), run, study, target, steps, what,
+            lambda work, step, booted, told: measure(booted, work.study, step, told), rows_of,
+        )  # fmt: skip
+    return read_first_rates(run)

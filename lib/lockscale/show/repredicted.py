@@ -20,8 +20,8 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import sha256_of, write_json
 from lockscale.measure.count_calls import first_counts_of, observed, read_first_counts
-from lockscale.measure.first_rates import first_rates_of, read_first_rates
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run import first_rates_of, read_first_rates
 from lockscale.measure.run_folder import (
     Run,
     curated_runs,

@@ -20,10 +20,9 @@ from lockscale.measure.count_calls import (
     observed,
     read_first_counts,
 )
-from lockscale.measure.first_rates import measure_first_arm, read_first_rates
 from lockscale.measure.profiling import folded_stacks
 from lockscale.measure.rows import is_benchmark, read_rows, where_measured
-from lockscale.measure.run import run_plan
+from lockscale.measure.run import measure_first_arm, read_first_rates, run_plan
 from lockscale.measure.run_folder import (
     Run,
     find_run,
