@@ -9,7 +9,8 @@ cut and not rounded. Needs CONFIG_FUNCTION_GRAPH_TRACER.
 """
 
 import re
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from lockscale.errors import BadInput
 from lockscale.tools.ftrace_cost import duration_ns
@@ -33,41 +34,6 @@ _BETWEEN = re.compile(r"| -+| +\d+\)  .* => .*| +\d+\)   (?:==========>|<=======
 _LOST = re.compile(r"CPU:\d+ \[LOST (?:\d+ )?EVENTS\]")
 
 
-@dataclass
-class FunctionTimes:
-    """Calls of one function that ended while it was traced, with their callees, in microseconds.
-
-    `over`: how many of them had each mark of MARKS_NS.
-    """
-
-    function: str
-    count: int = 0
-    total_us: float = 0.0
-    max_us: float = 0.0
-    min_us: float = float("inf")
-    over: dict[str, int] = field(default_factory=dict)
-
-    def add(self, ns: int, mark: str) -> None:
-        self.count += 1
-        self.total_us = round(self.total_us + ns / 1000, 3)
-        self.max_us, self.min_us = max(self.max_us, ns / 1000), min(self.min_us, ns / 1000)
-        if mark != " ":
-            self.over[mark] = self.over.get(mark, 0) + 1
-
-    def numbers(self) -> list[Number]:
-        return [
-            Number("calls", "total", "calls", self.count),
-            Number("time", "total", "us", self.total_us),
-            Number("time", "mean", "us", self.total_us / self.count),
-            Number("time", "max", "us", self.max_us),
-            Number("time", "min", "us", self.min_us),
-            *(
-                Number(f"calls_marked_{MARKS_NS[mark] // 1000}us", "total", "calls", count)
-                for mark, count in self.over.items()
-            ),
-        ]
-
-
 def recognise(text: str) -> bool:
     """Whether there is the head of such a trace."""
     return _HEAD.search(text) is not None
@@ -87,56 +53,54 @@ def parse(text: str) -> Parsed:
         raise BadInput(
             "this is not a complete function graph with the columns CPU and DURATION: read it again"
         )
-    graph = _Graph()
+    calls: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    begun: dict[tuple[str, int], str] = {}  # by CPU and depth: an end without a name is of the last one there
+    lost = False
     for line in lines[lines.index(_COLUMNS) + 1 :]:
-        graph.add(line)
-    if graph.lost:
+        found = _LINE.fullmatch(line.rstrip())
+        if found is None:
+            lost = lost or _LOST.fullmatch(line) is not None
+            _refuse_unless(_LOST.fullmatch(line) or _BETWEEN.fullmatch(line), line)
+            continue
+        cpu, mark, duration, indent, call = found.groups()
+        place = cpu, len(indent)
+        entry, leaf, end = (pattern.fullmatch(call) for pattern in (_ENTRY, _LEAF, _EXIT))
+        opened = begun.pop(place, None) if end else None
+        name = leaf[1] if leaf else end and (end[1] or opened)
+        if entry and duration is None:
+            begun[place] = entry[1]
+        elif name and duration is not None:
+            calls[name].append((duration_ns(duration)[0], mark))
+        else:
+            _refuse_unless(duration is None and _COMMENT.fullmatch(call), line)
+    if lost:
         warnings.append(
             "events were lost, so counts and times are too low: trace fewer functions or for a shorter time"
         )
-    if not graph.times:
+    if not calls:
         raise BadInput(
             "the function graph has no completed call: are its functions called, and can they be traced?"
         )
-    found = sorted(graph.times.values(), key=lambda one: (-one.total_us, one.function))
-    rows = [row for one in found for row in rows_of(one.function, *one.numbers())]
+    dearest = sorted(calls, key=lambda name: (-sum(ns for ns, _ in calls[name]), name))
+    rows = [row for name in dearest for row in rows_of(name, *_numbers(calls[name]))]
     return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
 
 
-class _Graph:
-    """The trace line by line. An end without a name is of the last function begun on its CPU and depth."""
+def _refuse_unless(expected: object, line: str) -> None:
+    if not expected:
+        raise BadInput(f"the function graph has an unexpected line: {line.strip()[:60]!r}")
 
-    def __init__(self) -> None:
-        self.times: dict[str, FunctionTimes] = {}
-        self.lost = False
-        self._begun: dict[tuple[str, int], str] = {}
 
-    def add(self, line: str) -> None:
-        found = _LINE.fullmatch(line.rstrip())
-        if found is None:
-            self.lost = self.lost or _LOST.fullmatch(line) is not None
-            self._refuse_unless(_LOST.fullmatch(line) or _BETWEEN.fullmatch(line), line)
-            return
-        cpu, mark, duration, indent, call = found.groups()
-        place = cpu, len(indent)
-        if entry := _ENTRY.fullmatch(call):
-            self._refuse_unless(duration is None, line)
-            self._begun[place] = entry[1]
-        elif leaf := _LEAF.fullmatch(call):
-            self._ended(leaf[1], mark, duration, line)
-        elif end := _EXIT.fullmatch(call):
-            begun = self._begun.pop(place, None)
-            self._ended(end[1] or begun, mark, duration, line)
-        else:
-            self._refuse_unless(duration is None and _COMMENT.fullmatch(call), line)
-
-    def _ended(self, name: str | None, mark: str | None, duration: str | None, line: str) -> None:
-        if name is None or mark is None or duration is None:
-            self._refuse_unless(False, line)
-            return
-        self.times.setdefault(name, FunctionTimes(name)).add(duration_ns(duration)[0], mark)
-
-    @staticmethod
-    def _refuse_unless(expected: object, line: str) -> None:
-        if not expected:
-            raise BadInput(f"the function graph has an unexpected line: {line.strip()[:60]!r}")
+def _numbers(calls: Sequence[tuple[int, str]]) -> list[Number]:
+    """Of the calls of one function that ended: time in ns with that of its callees, and mark of each."""
+    times_ns = [ns for ns, _ in calls]
+    total_us = sum(times_ns) / 1000
+    marked = Counter(MARKS_NS[mark] // 1000 for _, mark in calls if mark != " ")
+    return [
+        Number("calls", "total", "calls", len(calls)),
+        Number("time", "total", "us", total_us),
+        Number("time", "mean", "us", total_us / len(calls)),
+        Number("time", "max", "us", max(times_ns) / 1000),
+        Number("time", "min", "us", min(times_ns) / 1000),
+        *(Number(f"calls_marked_{us}us", "total", "calls", count) for us, count in marked.items()),
+    ]
