@@ -28,18 +28,17 @@ from lockscale.tools.target_tools import TargetTool, on_path, printed, tried
 
 @dataclass(frozen=True)
 class Meaning:
-    """Whose time a version's numbers come from; `summary_over_ranks`: values are ranks x -i."""
+    """Whose time a version's numbers come from; `ranks`: there are as many values as ranks x -i."""
 
     iteration: str
     summary: dict[str, str]
-    summary_over_ranks: bool = False
     summary_needs_one_iteration: bool = False
 
 
 _IOR_3_2 = Meaning(
     "total", {"rate": "fastest_rank", "time": "slowest_rank"}, summary_needs_one_iteration=True
 )
-_IOR_3_3 = Meaning("total", {"rate": "ranks", "time": "ranks"}, summary_over_ranks=True)
+_IOR_3_3 = Meaning("total", {"rate": "ranks", "time": "ranks"})
 _IOR_4 = Meaning("rank0_to_barrier", {"rate": "slowest_rank", "time": "slowest_rank"})
 VERSIONS = {
     "1.9.3": _IOR_3_2,
@@ -164,7 +163,7 @@ def _read_run(text: str) -> _MdtestRun:
     if counts != [tasks] or not tasks:
         raise BadInput("mdtest's output does not have a single task count: give a whole run without -f")
     run = _MdtestRun(version, tasks, read_command(used[0], version))
-    _Reader(run).read(lines)
+    _read_lines(run, lines)
     ends = [number for number, line in enumerate(lines, 1) if line.startswith(_END)]
     behind = [number for number, line in enumerate(lines, 1) if ends and number > ends[0] and line]
     if not ends:
@@ -174,65 +173,50 @@ def _read_run(text: str) -> _MdtestRun:
     return run
 
 
-class _Reader:
+def _read_lines(run: _MdtestRun, lines: Sequence[str]) -> None:
     """Goes through the lines; a heading says what the rows below it are."""
-
-    def __init__(self, run: _MdtestRun) -> None:
-        self.run = run
-        self.rows: tuple[re.Pattern[str], list[_Line]] | None = None
-        self.iteration = 0
-        self.processes_iteration: int | None = None
-
-    def read(self, lines: list[str]) -> None:
-        troubles = []
-        for number, line in enumerate(lines, 1):
-            if match := _RESULT.fullmatch(line):
-                self._add(self.run.iterations, number, match, f"{match[3]} {match[4]}", self.iteration)
-            elif _TROUBLE.match(line):
-                troubles.append(number)
-            elif not self._heading(line) and not _NO_ROW.match(line):
-                self._row(number, line)
-        if troubles:
-            self.run.warnings.append(
-                f"the run printed {len(troubles)} warnings or errors, the first in line"
-                f" {troubles[0]}: its rates may count operations that failed"
-            )
-
-    def _heading(self, line: str) -> bool:
-        if match := _ITERATION.fullmatch(line):
-            self.iteration = self._next(self.iteration, int(match[1]))
+    rows: tuple[re.Pattern[str], list[_Line]] | None = None
+    iteration, processes_iteration = 0, None
+    troubles = []
+    for number, line in enumerate(lines, 1):
+        if match := _RESULT.fullmatch(line):
+            _add(run.iterations, number, match, f"{match[3]} {match[4]}", iteration)
+        elif _TROUBLE.match(line):
+            troubles.append(number)
+        elif match := _ITERATION.fullmatch(line):
+            iteration = _next(run, iteration, int(match[1]))
         elif match := _SUMMARY.fullmatch(line):
-            asked = self.run.asked
-            if int(match[2]) != asked.repeats or match[1] not in asked.metrics:
+            if int(match[2]) != run.asked.repeats or match[1] not in run.asked.metrics:
                 raise BadInput("mdtest's summary does not match its command line: give a whole run")
-            self.processes_iteration = None
-            self.rows = (_SUMMARY_ROW, self.run.summary.setdefault(match[1], []))
+            rows, processes_iteration = (_SUMMARY_ROW, run.summary.setdefault(match[1], [])), None
         elif match := _PROCESSES.fullmatch(line):
-            self.processes_iteration = 0
-            self.rows = (_PROCESSES_ROW, self.run.processes.setdefault(match[1], []))
-        elif self.processes_iteration is not None and (match := _PROCESSES_ITERATION.fullmatch(line)):
-            self.processes_iteration = self._next(self.processes_iteration, int(match[1]) + 1)
-        return match is not None
-
-    def _next(self, last: int, now: int) -> int:
-        if now != last + 1 or now > self.run.asked.repeats:
-            raise BadInput(f"mdtest's iteration {now} follows {last}: its output is damaged")
-        return now
-
-    def _row(self, number: int, line: str) -> None:
-        match = self.rows[0].fullmatch(line) if self.rows else None
-        if self.rows and match:
-            self._add(self.rows[1], number, match, match[3].replace(",", " "), self.processes_iteration)
+            rows, processes_iteration = (_PROCESSES_ROW, run.processes.setdefault(match[1], [])), 0
+        elif processes_iteration is not None and (match := _PROCESSES_ITERATION.fullmatch(line)):
+            processes_iteration = _next(run, processes_iteration, int(match[1]) + 1)
+        elif _NO_ROW.match(line):
+            continue
+        elif rows and (match := rows[0].fullmatch(line)):
+            _add(rows[1], number, match, match[3].replace(",", " "), processes_iteration)
         elif _LOOKS_LIKE_ROW.match(line):
-            self.run.warnings.append(f"line {number} is not understood and is left out")
+            run.warnings.append(f"line {number} is not understood and is left out")
+    if troubles:
+        run.warnings.append(
+            f"the run printed {len(troubles)} warnings or errors, the first in line"
+            f" {troubles[0]}: its rates may count operations that failed"
+        )
 
-    def _add(
-        self, lines: list[_Line], number: int, match: re.Match[str], numbers: str, iteration: int | None
-    ) -> None:
-        test = phase_of(match[1], match[2])
-        if iteration == 0 or any((one.test, one.iteration) == (test, iteration) for one in lines):
-            raise BadInput(f"line {number} of mdtest's output repeats a result or belongs to no iteration")
-        lines.append(_Line(number, test, tuple(map(float, numbers.split())), iteration))
+
+def _next(run: _MdtestRun, last: int, now: int) -> int:
+    if now != last + 1 or now > run.asked.repeats:
+        raise BadInput(f"mdtest's iteration {now} follows {last}: its output is damaged")
+    return now
+
+
+def _add(lines: list[_Line], number: int, match: re.Match[str], numbers: str, iteration: int | None) -> None:
+    test = phase_of(match[1], match[2])
+    if iteration == 0 or any((one.test, one.iteration) == (test, iteration) for one in lines):
+        raise BadInput(f"line {number} of mdtest's output repeats a result or belongs to no iteration")
+    lines.append(_Line(number, test, tuple(map(float, numbers.split())), iteration))
 
 
 def _iterations(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
@@ -295,9 +279,10 @@ def _summaries(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
                 run.warnings.append(
                     f"line {line.number}: the mean is not between the minimum and the maximum"
                 )
-            count = asked.repeats * (run.tasks if meaning.summary_over_ranks else 1)
+            whose = meaning.summary[metric]
+            count = asked.repeats * (run.tasks if whose == "ranks" else 1)
             rows += _statistics(run, line, metric, "ranks_alone", ranks, asked.repeats * run.tasks)
-            rows += _statistics(run, line, metric, meaning.summary[metric], values, count)
+            rows += _statistics(run, line, metric, whose, values, count)
     run.expect(kept, len(asked.tests) * len(asked.metrics), "phases of the summary")
     return rows
 
