@@ -188,23 +188,17 @@ class CheckComparison:
 
     @property
     def detail(self) -> str:
-        detail = f"{self.in_both} {'test' if self.in_both == 1 else 'tests'} ran on both kernels"
-        if self.failures:
-            detail += f"; failed in the arm only: {', '.join(_named(r) for r in self.failures)}"
-        if self.intermittent:
-            often = ", ".join(f"{one.test} ({one.failed} of {one.runs})" for one in self.intermittent)
-            detail += f"; failed in the arm only, in some of its runs (run them again, with --test): {often}"
-        if self.mended:
-            detail += f"; failed in the base only: {', '.join(self.mended)}"
-        if self.one_sided:
-            detail += f"; ran on one kernel only: {', '.join(self.one_sided)}"
-        if self.unsteady:
-            detail += f"; differed once, but not in each further run: {', '.join(self.unsteady)}"
-        return detail
-
-
-def _named(result: TestResult) -> str:
-    return f"{result.test} ({result.reason})" if result.reason else result.test
+        failed = [f"{one.test} ({one.reason})" if one.reason else one.test for one in self.failures]
+        often = [f"{one.test} ({one.failed} of {one.runs})" for one in self.intermittent]
+        found = {
+            "failed in the arm only": failed,
+            "failed in the arm only, in some of its runs (run them again, with --test)": often,
+            "failed in the base only": self.mended,
+            "ran on one kernel only": self.one_sided,
+            "differed once, but not in each further run": self.unsteady,
+        }
+        ran = f"{self.in_both} {'test' if self.in_both == 1 else 'tests'} ran on both kernels"
+        return "; ".join([ran, *(f"{what}: {', '.join(tests)}" for what, tests in found.items() if tests)])
 
 
 def compare(base: CheckRun, arm: CheckRun) -> CheckComparison:
