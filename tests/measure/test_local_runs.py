@@ -246,7 +246,7 @@ def test_detect_asks_for_as_many_iterations_as_the_noise_needs(
     told = lockscale("study", "run", "inode-claim", "--target", "qemu", "--detect", "5%", "-p", "seed=2")
     sentence, refused = told.err.splitlines()
     planned = detection(pd.DataFrame(rows), load_study("inode-claim"), 5)
-    assert told.status == 2 and sentence == planned.says() and f"{planned.iterations} iterations" in sentence
+    assert told.status == 2 and sentence == planned.says and f"{planned.iterations} iterations" in sentence
     assert refused == f"lockscale: inode-claim qemu {{'seed': 2, 'iterations': {planned.iterations}}}"
 
 

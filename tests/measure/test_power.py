@@ -96,7 +96,7 @@ def test_the_true_noise_is_below_the_limit_in_80_of_100_pilots():
 
 def test_what_no_thousand_iterations_find_is_said():
     told = detection(rates(2, 3, noise=1.0), STUDY, 0.5)
-    assert told.iterations is None and "even 1000 iterations would not detect 0.5%" in told.says()
+    assert told.iterations is None and "even 1000 iterations would not detect 0.5%" in told.says
 
 
 def test_rows_without_repeats_are_refused():
@@ -119,7 +119,7 @@ def test_what_is_no_percentage_is_refused(text: str):
 
 def test_what_is_said_names_the_run_that_the_noise_is_from():
     told = detection(rates(1, 3).assign(run="inode-claim-2026"), STUDY, 5)
-    assert " in run inode-claim-2026: " in told.says()
+    assert " in run inode-claim-2026: " in told.says
 
 
 def test_earlier_rows_are_those_of_the_same_study_target_and_load(

@@ -105,7 +105,7 @@ def study_run(
     where, changes = RATES_TARGET if target is None else target, parse_parameters(parameters)
     if detect is not None:
         needed = iterations_to_detect(name, where, changes, detect, short=short)
-        click.echo(needed.says(), err=True)
+        click.echo(needed.says, err=True)
         changes["iterations"] = needed.iterations
     _show_run(run_study(name, where, changes, short=short))
 

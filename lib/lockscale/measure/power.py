@@ -36,31 +36,10 @@ class BlockNoise:
 
 @dataclass(frozen=True)
 class Detection:
-    """`iterations` blocks find `effect_pct` at each of `comparisons` points with 80%; None: over 1000.
+    """So many blocks find a change at each point with 80%, None: over 1000; says: it in a sentence."""
 
-    run: whose rows the noise is from.
-    """
-
-    effect_pct: float
-    noise_pct: float
-    noise_at_most_pct: float
-    comparisons: int
     iterations: int | None
-    run: str = ""
-
-    def says(self) -> str:
-        """One sentence for a person."""
-        noise = f"two runs of a block differ by {self.noise_pct:.1f}% (at most {self.noise_at_most_pct:.1f}%)"
-        noise += f" in run {self.run}" if self.run else ""
-        if self.iterations is None:
-            return (
-                f"{noise}: even {MOST} iterations would not detect {self.effect_pct:g}%: look for the "
-                f"source of the noise instead"
-            )
-        return (
-            f"{noise}: {self.iterations} iterations detect {self.effect_pct:g}% in {100 * POWER:.0f} of 100 "
-            f"runs, at 5% over {self.comparisons} comparisons"
-        )
+    says: str
 
 
 def parse_percent(text: str) -> float:
@@ -124,14 +103,15 @@ def detection(rows: pd.DataFrame, study: Study, effect_pct: float) -> Detection:
     noise = noise_of(rows, study)
     points = sum(len(set(guest.processes)) for guest in study.parameters.guests)
     comparisons = max(1, points * (len(study.arms) - 1))
-    return Detection(
-        effect_pct=effect_pct,
-        noise_pct=100 * float(np.expm1(noise.sd)),
-        noise_at_most_pct=100 * float(np.expm1(noise.at_most)),
-        comparisons=comparisons,
-        iterations=iterations_for(effect_pct, noise.at_most, comparisons),
-        run=str(rows.run.iloc[0]) if "run" in rows else "",
-    )
+    iterations = iterations_for(effect_pct, noise.at_most, comparisons)
+    noise_pct, at_most_pct = (100 * float(np.expm1(sd)) for sd in (noise.sd, noise.at_most))
+    said = f"two runs of a block differ by {noise_pct:.1f}% (at most {at_most_pct:.1f}%)"
+    said += f" in run {rows.run.iloc[0]}" if "run" in rows else ""
+    if iterations is None:
+        more = f"even {MOST} iterations would not detect {effect_pct:g}%"
+        return Detection(None, f"{said}: {more}: look for the source of the noise instead")
+    runs = f"{100 * POWER:.0f} of 100 runs, at 5% over {comparisons} comparisons"
+    return Detection(iterations, f"{said}: {iterations} iterations detect {effect_pct:g}% in {runs}")
 
 
 def earlier_rows(study: Study, target: str) -> pd.DataFrame:

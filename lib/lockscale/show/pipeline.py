@@ -136,7 +136,7 @@ def iterations_to_detect(
         )
     found = detection(earlier_rows(study, target), study, wanted)
     if found.iterations is None:
-        raise BadInput(found.says())
+        raise BadInput(found.says)
     return found
 
 
