@@ -32,6 +32,7 @@ from lockscale.measure.run_folder import (
     read_provenance,
     read_study_file,
     run_by_hand,
+    target_of,
 )
 from lockscale.study.file import Study, Target, load_study
 from lockscale.study.tables import changed_tables
@@ -283,18 +284,10 @@ def entries_alike(study: Study, target: str, *besides: str) -> Iterator[list[Ent
     """
     wanted = study.parameters.model_dump(mode="json", include={*LOAD, *besides})
     for run in reversed(list_runs()):
-        if _is_alike(run, study.name, target, wanted):
-            yield entries_of_another(run)
-
-
-def _is_alike(run: Run, study: str, target: str, wanted: dict[str, Any]) -> bool:
-    try:
-        said = read_study_file(run.folder)
-    except BadInput:
-        return False
-    asked = said["parameters"]
-    same_load = all(asked.get(name) == value for name, value in wanted.items())
-    return same_load and (said["name"], said["target"]) == (study, target)
+        if target_of(run) == (study.name, target):
+            asked = read_study_file(run.folder)["parameters"]
+            if all(asked.get(name) == value for name, value in wanted.items()):
+                yield entries_of_another(run)
 
 
 def step_seconds(run: Run, study: Study, target: str) -> list[float]:
