@@ -9,7 +9,6 @@ of another row.
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
@@ -38,13 +37,6 @@ class _Row(NamedTuple):
     max_ns: float
     total_ns: float
     mean_ns: float
-    stacks: int = 1
-
-    def plus(self, other: "_Row") -> "_Row":
-        """Those of another stack of the same caller."""
-        count, total_ns = self.acquisitions + other.acquisitions, self.total_ns + other.total_ns
-        longest, stacks = max(self.max_ns, other.max_ns), self.stacks + other.stacks
-        return _Row(self.line, count, longest, total_ns, total_ns / count, stacks)
 
 
 class _Table(dict[str, list[_Row]]):
@@ -53,7 +45,13 @@ class _Table(dict[str, list[_Row]]):
     kind: str | None = None
 
     def sums(self) -> dict[str, _Row]:
-        return {caller: reduce(_Row.plus, rows) for caller, rows in self.items()}
+        return {caller: rows[0] if len(rows) == 1 else _sum(rows) for caller, rows in self.items()}
+
+
+def _sum(rows: Sequence[_Row]) -> _Row:
+    """Those of all stacks of a caller."""
+    count, total_ns = sum(one.acquisitions for one in rows), sum(one.total_ns for one in rows)
+    return _Row(rows[0].line, count, max(one.max_ns for one in rows), total_ns, total_ns / count)
 
 
 def recognise(text: str) -> bool:
@@ -158,8 +156,8 @@ def _profile(n: int, tables: dict[str, _Table], line: int, left_out: Sequence[st
         for caller, row in waits.items()
     )
     added = [
-        f"line {row.line}: {row.stacks} rows of {printable(caller)}, one for each stack, are added up"
-        for caller, row in waits.items()
-        if row.stacks > 1
+        f"line {rows[0].line}: {len(rows)} rows of {printable(caller)}, one for each stack, are added up"
+        for caller, rows in tables["wait"].items()
+        if len(rows) > 1
     ]
     return LockProfile(TOOL, "lock waits", entries, f"output {n}", line, None, (*left_out, *added))

@@ -44,8 +44,6 @@ INNERMOST = re.compile(
 )
 _MOVES = re.compile(r"\w*_trylock\w*|(?:__)?up_(?:read|write)\w*|\w*(?:spin|read|write|mutex)_unlock\w*")
 _FUTEX = re.compile(r"futex_wait\w*")
-_WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
-_RELEASES = {kind: re.compile(names) for kind, names in RELEASES.items()}
 # what gcc appends to a function of which it made another one
 _MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
 _VERSION = re.compile(r"@@?[A-Z][A-Za-z]*_[\w.]+$")
@@ -67,7 +65,7 @@ def kind_of(function: str) -> str | None:
     name = function_of(function)
     if "trylock" in name:
         return None
-    return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
+    return next((kind for kind, names in WAITS.items() if re.fullmatch(names, name)), None)
 
 
 def moves_a_lock(function: str) -> bool:
@@ -78,7 +76,8 @@ def moves_a_lock(function: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _released_by(function: str) -> str | None:
     """The kind of lock that this function gives back."""
-    return next((kind for kind, names in _RELEASES.items() if names.fullmatch(function_of(function))), None)
+    name = function_of(function)
+    return next((kind for kind, names in RELEASES.items() if re.fullmatch(names, name)), None)
 
 
 def may_be_one_lock(some: Iterable[str], others: Iterable[str]) -> bool:

@@ -297,11 +297,10 @@ def _entry(by: str, waits: LockWaits) -> Entry:
 
 
 def _numbers(waits: LockWaits) -> list[Number]:
-    acquired = [] if waits.acquired is None else [Number("acquisitions", "total", "events", waits.acquired)]
+    counts = {"acquisitions": waits.acquired, "contentions": waits.contentions}
     times = {"total": waits.total_ns, "mean": waits.mean_ns, "max": waits.max_ns, "min": waits.min_ns}
     return [
-        *acquired,
-        Number("contentions", "total", "events", waits.contentions),
+        *(Number(what, "total", "events", n) for what, n in counts.items() if n is not None),
         *(Number("wait", name, "ns", value) for name, value in times.items() if value is not None),
     ]
 
