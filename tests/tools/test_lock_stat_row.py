@@ -45,8 +45,8 @@ def test_rows_without_their_header_are_the_rows_of_the_file(classes):
         assert lock_stat.recognise(text) and lock_stat.recognise(f"$ grep x /proc/lock_stat\n{text}")
         found = lock_stat.parse(text)
         assert found.uses == whole.uses and found.places == ()
-        assert any("the order of the columns is assumed" in one for one in found.assumed)
-    assert whole.assumed == ()
+        assert any("the order of the columns is assumed" in one for one in found.warnings)
+    assert whole.version == "0.4"
 
 
 def test_a_person_is_told_that_the_header_is_missing_and_which_order_was_assumed():
@@ -67,7 +67,7 @@ def test_a_header_line_that_was_kept_is_not_assumed():
     """grep -e 'class name' -e sem: the columns are named, only the version is not."""
     found = lock_stat.parse(HEADER.splitlines(keepends=True)[2] + grepped([QUIET]))
     assert found.uses == lock_stat.parse(plain_file([QUIET])).uses
-    assert not any("assumed" in one for one in found.assumed) and found.assumed
+    assert not any("assumed" in one for one in found.warnings) and found.version == "not stated"
 
 
 @pytest.mark.parametrize("wrong", WRONG)

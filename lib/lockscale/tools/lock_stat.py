@@ -151,12 +151,12 @@ def _sum_times(a: Times, b: Times) -> Times:
 
 @dataclass(frozen=True)
 class LockStat:
-    """One reading; `warnings` say what may be missing from it, `assumed` what a part leaves open."""
+    """One reading; `warnings` say what may be missing from it, and what a part leaves open."""
 
     uses: tuple[LockClassUse, ...]
     places: tuple[LockSite, ...]
     warnings: tuple[str, ...]
-    assumed: tuple[str, ...] = ()
+    version: str = "0.4"
 
 
 def recognise(text: str) -> bool:
@@ -172,18 +172,21 @@ def _begins(text: str) -> int:
 
 
 def parse(text: str) -> LockStat:
-    """What READ prints; the plain file too, with a warning, because nothing in it says that it is whole.
+    """What READ prints; the plain file too, with a warning unless it is sealed: nothing in it says that it is
+    whole.
 
-    Rows alone are read in the kernel's order, which `assumed` says. BadInput when it is not lock_stat 0.4,
+    Rows alone are read in the kernel's order, which a warning says. BadInput when it is not lock_stat 0.4,
     lock debugging was disabled, or a line is not one of its table.
     """
-    lines, warnings = _whole_lines(text[_begins(text) :])
+    body, is_sealed = unseal(text)
+    lines, warnings = _whole_lines(body[_begins(body) :])
     table = _Table()
     if is_part("\n".join(lines)):
         uses, said = part_of(lines)
         for use in uses:
             table.add_use(use)
-        return LockStat(tuple(table.uses.values()), (), warnings, said)
+        warnings = said if is_sealed else (*said, *warnings)
+        return LockStat(tuple(table.uses.values()), (), warnings, NOT_STATED)
     _check_header(lines)
     for line in lines[5:]:
         table.add(line)
@@ -195,7 +198,7 @@ def parse(text: str) -> LockStat:
             f"lock_stat ends inside the class {last}: call sites of it, and later classes, may be missing",
         )
         table.close()
-    return LockStat(tuple(table.uses.values()), tuple(table.places), warnings)
+    return LockStat(tuple(table.uses.values()), tuple(table.places), () if is_sealed else warnings)
 
 
 def _whole_lines(text: str) -> tuple[list[str], tuple[str, ...]]:
@@ -230,8 +233,7 @@ def _check_header(lines: list[str]) -> None:
 
 def rows(text: str) -> Parsed:
     """Waits and holds of each class and mode, `-R` and `-W` where some read, and the waits at each site."""
-    body, is_sealed = unseal(text)
-    found = parse(body)
+    found = parse(text)
     shared_by = {use.name for use in found.uses if use.mode == "read"}
     of_locks: list[ParsedRow] = []
     for use in found.uses:
@@ -254,16 +256,13 @@ def rows(text: str) -> Parsed:
         for use in found.uses
         if use.ambiguous
     ]
-    version = NOT_STATED if found.assumed else "0.4"
-    said = (*found.assumed, *(() if is_sealed else found.warnings), *shared)
-    return Parsed(TOOL, version, tuple(of_locks), said)
+    return Parsed(TOOL, found.version, tuple(of_locks), (*found.warnings, *shared))
 
 
 def profiles(text: str) -> list[LockProfile]:
     """The classes, an Entry each and mode; `kind` is the mode where some read, the first caller unknown."""
-    body, is_sealed = unseal(text)
-    found = parse(body)
-    lines = {name: number for number, line in enumerate(body.split("\n"), 1) if (name := _name_of_row(line))}
+    found = parse(text)
+    lines = {name: number for number, line in enumerate(text.split("\n"), 1) if (name := _name_of_row(line))}
     shared = {(use.name, use.mode) for use in found.uses}
     entries = [
         Entry(
@@ -279,10 +278,11 @@ def profiles(text: str) -> list[LockProfile]:
         )
         for use in found.uses
     ]
-    warnings = (*found.assumed, *(() if is_sealed else found.warnings))
     sites = tuple((one.symbol, one.name) for one in found.places if one.role == "waiter")
     return [
-        LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, warnings, sites=sites, of_locks=True)
+        LockProfile(
+            TOOL, "lock waits", tuple(entries), TOOL, 1, None, found.warnings, sites=sites, of_locks=True
+        )
     ]
 
 
