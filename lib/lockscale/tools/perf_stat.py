@@ -9,11 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.tools.mail_text import TextLine
-from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of, strict_json
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of, strict_json
 from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import TargetTool, on_path
 
@@ -31,21 +30,6 @@ _METRIC_KEYS = {"metric-value", "metric-unit", "metric-threshold"}
 _CSV_NUMBERS = r"(?:,(\d+\.\d\d)%)?,(\d+),(\d+\.\d\d)"
 _CSV = re.compile(rf"([^,]*),([A-Za-z/%]*),([A-Za-z][^,]*){_CSV_NUMBERS}(?:,.*)?", re.ASCII)
 _CSV_METRIC = re.compile(r",{4,6}[^,]+,[^,]*.*")
-
-
-@dataclass(frozen=True)
-class _EventCount:
-    """A count of `event` in `unit` ("": events), over all repeats of `-r` the mean of one.
-
-    `error_pct`: standard error of that mean in percent of it, None without -r. `running_pct`: the share
-    of the time in which the event was counted; below 100 the value is perf's estimate.
-    """
-
-    event: str
-    unit: str
-    value: float
-    running_pct: float
-    error_pct: float | None
 
 
 def version(text: str) -> str:
@@ -93,16 +77,21 @@ def parse(text: str) -> Parsed:
             f"perf stat counted {twice[0][:60]} twice: count each event once, without -A and --per-*"
         )
     missing = [cells for cells in found if cells["counter-value"] in _MISSING]
-    counts = tuple(_count(cells) for cells in found if cells not in missing)
+    counts = {cells["event"]: _count(cells) for cells in found if cells not in missing}
     warnings = [
         *unsaid,
         *(f"{cells['event']} was {cells['counter-value'].strip('<>')} on this machine" for cells in missing),
-        *(warning for count in counts for warning in _estimated(count)),
+        *(
+            f"{event} was counted {running_pct:g}% of the time: its value is an estimate"
+            for event, (_, running_pct) in counts.items()
+            if not math.isclose(running_pct, 100)
+        ),
     ]
     if not counts:
         why = warnings[-1] if missing else "its output has no counter lines"
         raise BadInput(f"perf stat counted nothing: {why}")
-    return Parsed(TOOL, NOT_STATED, tuple(row for one in counts for row in _rows(one)), tuple(warnings))
+    rows = tuple(row for event, (numbers, _) in counts.items() for row in rows_of(event, *numbers))
+    return Parsed(TOOL, NOT_STATED, rows, tuple(warnings))
 
 
 def _cells(line: str) -> dict[str, str] | None:
@@ -139,8 +128,10 @@ def _json_cells(line: str) -> dict[str, str] | None:
     return {key: str(value) for key, value in fields.items()}
 
 
-def _count(cells: dict[str, str]) -> _EventCount:
-    event = cells["event"]
+def _count(cells: dict[str, str]) -> tuple[list[Number], float]:
+    """A count, or the mean of the repeats of `-r` with its standard error; and in which percentage of
+    the time it was counted: below 100 perf estimates it."""
+    event, unit = cells["event"], cells["unit"] or "events"
     value = _number(cells["counter-value"], r"\d{1,18}(?:\.\d\d|\.\d{6})?", event)
     _number(cells["event-runtime"], r"\d{1,18}", event)
     running_pct = _number(cells["pcnt-running"], r"\d{1,3}\.\d\d", event)
@@ -148,7 +139,12 @@ def _count(cells: dict[str, str]) -> _EventCount:
     error_pct = None if error is None else _number(error, r"\d{1,6}\.\d\d", event)
     if running_pct > 100:
         raise BadInput(f"perf stat: {event[:60]} was counted for more than 100% of its time: count again")
-    return _EventCount(event, cells["unit"], value, running_pct, error_pct)
+    is_time = unit in ("msec", "ns")
+    metric, unit = ("time", unit.replace("msec", "ms")) if is_time else ("count", unit)
+    if error_pct is None:
+        return [Number(metric, "total", unit, value)], running_pct
+    spread = Number(metric, "standard_error_of_mean", "%", error_pct)
+    return [Number(metric, "mean", unit, value), spread], running_pct
 
 
 def _number(cell: str, form: str, event: str) -> float:
@@ -157,21 +153,6 @@ def _number(cell: str, form: str, event: str) -> float:
             f"perf stat: {cell[:30]!r} of {event[:60]} is not a number as perf prints it: use LC_ALL=C"
         )
     return float(cell)
-
-
-def _estimated(count: _EventCount) -> list[str]:
-    if math.isclose(count.running_pct, 100):
-        return []
-    return [f"{count.event} was counted {count.running_pct:g}% of the time: its value is an estimate"]
-
-
-def _rows(one: _EventCount) -> list[ParsedRow]:
-    timed = one.unit in ("msec", "ns")
-    metric, unit = ("time", one.unit.replace("msec", "ms")) if timed else ("count", one.unit or "events")
-    if one.error_pct is None:
-        return rows_of(one.event, Number(metric, "total", unit, one.value))
-    error = Number(metric, "standard_error_of_mean", "%", one.error_pct)
-    return rows_of(one.event, Number(metric, "mean", unit, one.value), error)
 
 
 ON_TARGET = TargetTool(
