@@ -108,7 +108,7 @@ class _TestcaseRun:
     case: str = ""
     tasks: int | None = None
     seconds: int | None = None
-    warm_up: int = 0
+    warm_up: list[tuple[int, int, int]] = field(default_factory=list)
     measured: list[tuple[int, int, int]] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     average: int | None = None
@@ -140,14 +140,22 @@ def _run_rows(text: str) -> tuple[list[ParsedRow], list[str]]:
 def _runs(lines: list[str], warnings: list[str]) -> list[_TestcaseRun]:
     runs: list[_TestcaseRun] = []
     for number, line in enumerate((line.strip() for line in lines), 1):
+        run = runs[-1] if runs else None
         if line.startswith("testcase:"):
             runs.append(_new(number, lines[number - 1].removeprefix("testcase:"), lines[: number - 1]))
         elif not line or after_prompt(line) is not None:
             continue
-        elif not runs or not _add(runs[-1], line):
+        elif run and line in ("warmup", "measurement"):
+            run.marks.append(line)
+        elif run and (found := _SECOND.fullmatch(line)):
+            seconds = run.warm_up if run.marks == ["warmup"] else run.measured
+            seconds.append((int(found[1]), int(found[2]), int(found[3])))
+        elif run and run.average is None and (found := _AVERAGE.fullmatch(line)):
+            run.average = int(found[1])
+        else:
             warnings.append(f"line {number} is not understood")
-            if runs and (runs[-1].average is None or line.startswith("average")):
-                runs[-1].marks.append("?")
+            if run and (run.average is None or line.startswith("average")):
+                run.marks.append("?")
     return runs
 
 
@@ -161,24 +169,9 @@ def _new(number: int, title: str, above: list[str]) -> _TestcaseRun:
     return _TestcaseRun(number, title, program[0], program[1], options.get("-t", 1), options.get("-s", 0))
 
 
-def _add(run: _TestcaseRun, line: str) -> bool:
-    if line in ("warmup", "measurement"):
-        run.marks.append(line)
-    elif found := _SECOND.fullmatch(line):
-        if run.marks == ["warmup"]:
-            run.warm_up += 1
-        else:
-            run.measured.append((int(found[1]), int(found[2]), int(found[3])))
-    elif (found := _AVERAGE.fullmatch(line)) and run.average is None:
-        run.average = int(found[1])
-    else:
-        return False
-    return True
-
-
 def _fault(run: _TestcaseRun) -> str | None:
     """Why a run is not whole; the average of its seconds shows that one is missing."""
-    if run.marks != ["warmup", "measurement"] or run.warm_up != WARM_UP:
+    if run.marks != ["warmup", "measurement"] or len(run.warm_up) != WARM_UP:
         return "it has too many or too few lines"
     if run.average is None or not run.measured:
         return "it has no average: it was cut short"
