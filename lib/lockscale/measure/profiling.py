@@ -154,32 +154,20 @@ def overheads(rows: pd.DataFrame) -> pd.DataFrame:
     both = under.join(without.rename("without"), on=key, how="inner")
     points = both.groupby(["tool", *_POINT, "statistic"])
     lost = pd.DataFrame([overhead(point.without.tolist(), point.value.tolist()) for _, point in points])
-    lost = lost.rename(columns={"percent": "overhead_pct"}).assign(level=100 * lost.level)
-    return points.origin.first().reset_index().join(lost.rename(columns={"level": "level_pct"}))
+    return points.origin.first().reset_index().join(lost)
 
 
-@dataclass(frozen=True)
-class Overhead:
-    """Rate lost with the profiler on, in percent of the rate without it; negative: it was faster.
-
-    `level` is what the interval from low to high covers.
-    """
-
-    percent: float
-    low: float
-    high: float
-    level: float
-    pairs: int
-
-
-def overhead(without: Sequence[float], with_it: Sequence[float]) -> Overhead:
+def overhead(without: Sequence[float], with_it: Sequence[float]) -> dict[str, float]:
     """The overhead over pairs of rates in one unit: without[k] and with_it[k] were taken side by side.
+
+    overhead_pct, low, high: rate lost with the profiler on, in percent of the rate without it; negative: it
+    was faster. level_pct: what the interval from low to high covers. pairs: how many.
 
     The pairs' logarithmic ratios are taken as symmetric around one value, no more: the interval inverts
     the exact signed rank test, its ends are the c-th Walsh averages from either end with the largest c
     that covers 95%, and the estimate is the median of them (Hollander and Wolfe, Nonparametric
-    Statistical Methods, 3.2 and 3.3). With fewer than six pairs it takes the extremes, and `level`
-    says what they cover: 75% with three pairs. BadInput for fewer than two pairs and for no rate.
+    Statistical Methods, 3.2 and 3.3). With fewer than six pairs it takes the extremes, and `level_pct`
+    says what they cover: 75 with three pairs. BadInput for fewer than two pairs and for no rate.
     """
     before, after = np.asarray(without, float), np.asarray(with_it, float)
     if before.shape != after.shape or before.size < 2:
@@ -190,8 +178,9 @@ def overhead(without: Sequence[float], with_it: Sequence[float]) -> Overhead:
     first, second = np.triu_indices(ratios.size)
     walsh = np.sort((ratios[first] + ratios[second]) / 2)
     least, most, level = innermost(walsh, _below(ratios.size))
-    percent, low, high = (-100 * math.expm1(ratio) for ratio in (np.median(walsh), most, least))
-    return Overhead(percent, low, high, level, int(ratios.size))
+    names, ends = ("overhead_pct", "low", "high"), (np.median(walsh), most, least)
+    found = {name: -100 * math.expm1(ratio) for name, ratio in zip(names, ends, strict=True)}
+    return {**found, "level_pct": 100 * level, "pairs": int(ratios.size)}
 
 
 def _below(n: int) -> Array:
