@@ -75,17 +75,13 @@ class CpuStarvation:
         self.before, self.looked_s = after, now_s
         if share >= STARVED and now_s - self.told_s >= TELL_AGAIN_S:
             self.told_s = now_s
-            tell(starved_text(share, took_s, self.study))
-
-
-def starved_text(share: float, took_s: float, study: str) -> str:
-    """share: waited of the time that processors were wanted in the last took_s seconds."""
-    slower = 1 / (1 - min(share, 0.99))
-    return (
-        f"starved: in {took_s:.0f} s the guests waited for a CPU {100 * share:.0f}% of the time they "
-        f"were runnable, so a point takes {slower:.1f} times as long (rates do not change): stop other work "
-        f"here, or start a run of fewer points (lockscale study run {study} --short, or -p guests=...)"
-    )
+            slower = 1 / (1 - min(share, 0.99))
+            tell(
+                f"starved: in {took_s:.0f} s the guests waited for a CPU {100 * share:.0f}% of the time they "
+                f"were runnable, so a point takes {slower:.1f} times as long (rates do not change): stop "
+                f"other work here, or start a run of fewer points (lockscale study run {self.study} --short, "
+                "or -p guests=...)"
+            )
 
 
 AA = " (A/A)"
@@ -139,10 +135,6 @@ class Live:
         self.left, self.begun_s, self.since_s = left, time.monotonic(), time.monotonic()
         self.parts, self.parts_s = 0.0, 0.0
         self.show = updated_table()
-        self.said(left)
-
-    def said(self, left: int) -> None:
-        """How long the steps that are left will take, before they start."""
         if left and self.earlier_s:
             sure = f"from {len(self.earlier_s)} earlier ones"
             tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
