@@ -16,12 +16,7 @@ from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.machines.qemu_backport import find_qemu
 from lockscale.machines.run_delay import Times, times_of
-from lockscale.machines.virtual_time import (
-    VirtualTime,
-    build_library,
-    build_mpi_marks,
-    build_section,
-)
+from lockscale.machines.virtual_time import VirtualTime, build_library, build_mpi_marks, build_section
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.target import Booted, HeldTarget, InVirtualTime

@@ -74,13 +74,9 @@ def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMa
         for metric, name in COUNTS.items():
             yield point.reading(TOOL, phase, metric, "total", "lines", section.counts[name], False)
         for function, line in moved_most(section, symbols).items():
-            for statistic, value in (
-                ("moves", line.moves),
-                ("occupied", line.occupied_ns),
-                ("queued", line.queued_ns),
-            ):
-                unit = "lines" if statistic == "moves" else "ns"
-                yield point.reading(TOOL, phase, f"{LINE}{function}", statistic, unit, value, False)
+            numbers = ("moves", "lines", line.moves), ("occupied", "ns", line.occupied_ns)
+            for number in (*numbers, ("queued", "ns", line.queued_ns)):
+                yield point.reading(TOOL, phase, f"{LINE}{function}", *number, False)
         yield point.reading(TOOL, phase, "section", "virtual", "ns", section.virtual_ns, False)
         yield point.reading(TOOL, phase, "section", "real", "ns", section.real_ns, False)
 
@@ -158,16 +154,12 @@ def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
     the line moved enough to tell. Empty for another target.
     """
     here = rows[(rows.tool == TOOL) & (rows.pair != WARM_UP)]
-    lines = here[here.metric.str.startswith(LINE)]
-    if lines.empty:
-        return pd.DataFrame(columns=[*ARM_POINT, "function", *MOVED])
-    section_ns = (
-        here[(here.metric == "section") & (here.statistic == "virtual")].groupby(ARM_POINT).value.mean()
-    )
     rated = rows[(rows.metric == "rate") & (rows.pair != WARM_UP)]  # a tool without marks has one section
-    lines = lines[lines.test.isin(rated.test)]
+    lines = here[here.metric.str.startswith(LINE) & here.test.isin(rated.test)]
     if lines.empty:
         return pd.DataFrame(columns=[*ARM_POINT, "function", *MOVED])
+    in_virtual_time = here[(here.metric == "section") & (here.statistic == "virtual")]
+    section_ns = in_virtual_time.groupby(ARM_POINT).value.mean()
     rates = pd.concat([of_all_processes(rated, test) for test in sorted(set(lines.test))])
     wide = lines.pivot_table(index=[*ARM_POINT, "metric"], columns="statistic", values="value")
     rated_per_s = rates.groupby(ARM_POINT).value.mean()

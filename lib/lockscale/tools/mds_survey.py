@@ -18,15 +18,7 @@ import re
 from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsed_rows import (
-    Parsed,
-    ParsedRow,
-    after_prompt,
-    lost_lines,
-    parsed,
-    rate_row,
-    whole,
-)
+from lockscale.tools.parsed_rows import Parsed, ParsedRow, after_prompt, lost_lines, parsed, rate_row, whole
 from lockscale.tools.target_tools import Part, TargetTool, on_path, printed
 
 TOOL = "mds-survey"

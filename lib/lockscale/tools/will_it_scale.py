@@ -18,15 +18,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsed_rows import (
-    LOST_LINES,
-    Parsed,
-    ParsedRow,
-    after_prompt,
-    parsed,
-    rate_row,
-    whole,
-)
+from lockscale.tools.parsed_rows import LOST_LINES, Parsed, ParsedRow, after_prompt, parsed, rate_row, whole
 from lockscale.tools.target_tools import Part, TargetTool, found_in
 
 TOOL = "will-it-scale"
