@@ -70,18 +70,14 @@ def pipe_rows(lines: Sequence[str], load: str) -> tuple[list[ParsedRow], list[st
     """Rows and warnings of all pipe tables among the lines."""
     per_container = _PER_CONTAINER in " ".join(" ".join(lines).split())
     prose = _Prose(load, *(("ops/s", "per_container") if per_container else (NOT_STATED, NOT_STATED)))
-    found: list[ParsedRow] = []
+    tables: list[dict[int, str]] = [{}]
+    for number, line in enumerate(lines, 1):
+        if "|" not in line or _heads_block(line):
+            tables.append({})
+        if "|" in line:
+            tables[-1][number] = line
     warnings: list[str] = []
-    at = 0
-    while at < len(lines):
-        end = at + 1
-        while "|" in lines[at] and end < len(lines) and "|" in lines[end] and not _heads_block(lines[end]):
-            end += 1
-        if "|" in lines[at]:
-            table = [(number, _split(line)) for number, line in enumerate(lines[at:end], at + 1)]
-            found += _table(lines[at:end], table, prose, warnings)
-        at = end
-    return found, warnings
+    return [row for table in tables if table for row in _table(table, prose, warnings)], warnings
 
 
 def _heads_block(line: str) -> bool:
@@ -95,14 +91,13 @@ def _split(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
-def _table(
-    lines: Sequence[str], cells: list[tuple[int, list[str]]], prose: _Prose, warnings: list[str]
-) -> list[ParsedRow]:
-    """The rows of lines with pipes that follow each other without a gap."""
+def _table(lines: dict[int, str], prose: _Prose, warnings: list[str]) -> list[ParsedRow]:
+    """The rows of lines with pipes, by their numbers, that follow each other without a gap."""
+    cells = [(number, _split(line)) for number, line in lines.items()]
     body = [of for of in cells if not all(_RULE.fullmatch(cell) for cell in of[1])]
-    if len(lines) > 3 and _heads_block(lines[0]):
+    if len(lines) > 3 and _heads_block(lines[cells[0][0]]):
         return _block(cells, prose, warnings)
-    heads = [k for k, (number, _) in enumerate(body) if _PIPE_COUNTS.fullmatch(lines[number - cells[0][0]])]
+    heads = [k for k, (number, _) in enumerate(body) if _PIPE_COUNTS.fullmatch(lines[number])]
     if heads == [0]:
         return _arm_columns(body, prose, warnings)
     if any(of[0].startswith("Memory:") for _, of in body):

@@ -101,13 +101,10 @@ def profiles(text: str) -> list[LockProfile]:
     if not found:
         if any(_DECIMAL_COMMA.fullmatch(line.text) for line in lines):
             raise BadInput("perf report: its percentages have decimal commas: report with LC_ALL=C")
-        raise BadInput(f"perf report: {_why_no_row(tables)}: give the output of perf report --stdio")
+        left_out = [one for table in tables for one in table.warnings]
+        why = left_out[0] if left_out else "no row `N.NN% ... [k] function` found"
+        raise BadInput(f"perf report: {why}: give the output of perf report --stdio")
     return found
-
-
-def _why_no_row(tables: Sequence[_Table]) -> str:
-    left_out = [one for table in tables for one in table.warnings]
-    return left_out[0] if left_out else "no row `N.NN% ... [k] function` found"
 
 
 def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
