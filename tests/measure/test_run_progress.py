@@ -43,8 +43,8 @@ class Lines:
 def test_a_note_is_told_again_while_nothing_happens(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run_progress, "TELL_EVERY_S", 0.01)
     lines = Lines()
-    with RunProgress(lines, lambda done: f", {done} behind", dict, "s") as told:
-        told.update(1.5, "004 48 processes")
+    with RunProgress(lines, 1, lambda done: f", {done} behind", dict, "s") as told:
+        told.tell("004", 0.5, "48 processes")
         assert lines.twice.wait(60)
     assert set(lines.said) == {(1.5, "004 48 processes, 1.5 behind")}
 

@@ -82,31 +82,15 @@ def run_steps(steps: Sequence[Step], do: Callable[[Step], T], at_once: int) -> G
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Shares:
-    """The progress of a plan as the sum of what is done of each step, which may run side by side."""
-
-    def __init__(self, outer: Progress, done: int) -> None:
-        self.outer, self.done, self.running = outer, float(done), dict[str, float]()
-        self.changing = threading.Lock()
-
-    def tell(self, step: Step, share: float, note: str) -> None:
-        """So much of `step` is done; with all of it, it runs no more."""
-        with self.changing:
-            self.running[step.name] = share
-            if share == 1:
-                self.done += self.running.pop(step.name)
-            self.outer.update(self.done + sum(self.running.values()), f"{step.name} {note}".strip())
-
-
 @dataclass(frozen=True)
 class _Share:
     """Progress inside one step of the plan, as a fraction of it: its boot and each of its points."""
 
-    whole: Shares
+    whole: RunProgress
     step: Step
 
     def update(self, done: float, note: str = "") -> None:
-        self.whole.tell(self.step, (done + 1) / (len(self.step.processes) + 2), note)
+        self.whole.tell(self.step.name, (done + 1) / (len(self.step.processes) + 2), note)
 
 
 def run_plan(run: Run, study: Study, target: Target) -> Path:
@@ -180,19 +164,19 @@ def carry_out(
     before = len(steps) - len(left)
 
     def boot(step: Step) -> Done[T]:
-        share, started_utc, started_s = _Share(shares, step), now_utc(), time.monotonic()
+        share, started_utc, started_s = _Share(told, step), now_utc(), time.monotonic()
         share.update(-0.5, "boots")
         with work.held.boot(step.arm, step.cpus) as booted:
             refuse_other_build(work.journal, step.arm, booted.build_id)
             given = measured(step, booted, share)
         return Done(booted, given, started_utc, time.monotonic() - started_s)
 
-    told = RunProgress(shown, lambda done: time_left(done - before), work.held.threads, work.study.name)
-    shares = Shares(told, before)
+    named = work.study.name
+    told = RunProgress(shown, before, lambda done: time_left(done - before), work.held.threads, named)
     with told, closing(run_steps(left, boot, work.held.at_once)) as done_in_turn:
         for step, done in done_in_turn:
             yield step, done
-            shares.tell(step, 1, "")
+            told.tell(step.name, 1)
 
 
 def measure_apart(

@@ -24,29 +24,44 @@ TELL_AGAIN_S = 1800.0
 
 
 class RunProgress:
-    """Progress that is told again while nothing happens.
+    """The sum of what is done of each step of a plan, some side by side, told again while nothing happens.
 
-    left: what a line says of the time left, given how much is done. threads: of what is measured, now.
+    done: how many are. left: what a line says of the time left, given how much is done. threads: of what is
+    measured, now.
     """
 
     def __init__(
-        self, outer: Progress, left: Callable[[float], str], threads: Callable[[], Times], study: str
+        self,
+        outer: Progress,
+        done: int,
+        left: Callable[[float], str],
+        threads: Callable[[], Times],
+        study: str,
     ) -> None:
         self.outer, self.left = outer, left
+        self.done, self.running, self.changing = float(done), dict[str, float](), threading.Lock()
         self.starving = CpuStarvation(threads, study)
         self.last: tuple[float, str] | None = None
         self.ended = threading.Event()
         self.teller = threading.Thread(target=self._go_on, daemon=True)
 
-    def update(self, done: float, note: str = "") -> None:
-        """As of Progress; the note is kept for the lines that follow."""
+    def tell(self, step: str, share: float, note: str = "") -> None:
+        """So much of `step` is done; with all of it, it runs no more."""
+        with self.changing:
+            self.running[step] = share
+            if share == 1:
+                self.done += self.running.pop(step)
+            self._update(self.done + sum(self.running.values()), f"{step} {note}".strip())
+
+    def _update(self, done: float, note: str) -> None:
+        """The note is kept for the lines that follow."""
         self.last = (done, note)
         self.outer.update(done, f"{note}{self.left(done)}")
 
     def _go_on(self) -> None:
         while not self.ended.wait(TELL_EVERY_S):
             if self.last:
-                self.update(*self.last)
+                self._update(*self.last)
             self.starving.look()
 
     def __enter__(self) -> Self:
