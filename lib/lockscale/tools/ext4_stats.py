@@ -71,31 +71,23 @@ def parse_mb_groups(text: str) -> tuple[list[Number], list[str]]:
         if group is None or group[6] == _CORRUPTED:
             warnings.append(f"group {number} is left out: ext4 could not read it or found it corrupted")
             continue
-        groups.append(_group(number, group))
+        free, extents, *chunks = map(int, [group[2], group[3], *group[5].split()])
+        if group[6] or sum(count << order for order, count in enumerate(chunks)) != free:
+            raise BadInput(
+                f"mb_groups: the numbers of group {number} do not agree: read it while no load is running"
+            )
+        groups.append([free, extents, *chunks])
     if not groups:
         raise BadInput("mb_groups has no readable group: check the file system with e2fsck")
-    return _sums(groups), warnings
-
-
-def _group(number: int, line: re.Match[str]) -> list[int]:
-    """Free clusters, extents, and chunks by order."""
-    free, extents, *chunks = map(int, [line[2], line[3], *line[5].split()])
-    if line[6] or sum(count << order for order, count in enumerate(chunks)) != free:
-        raise BadInput(
-            f"mb_groups: the numbers of group {number} do not agree: read it while no load is running"
-        )
-    return [free, extents, *chunks]
-
-
-def _sums(groups: list[list[int]]) -> list[Number]:
-    free, extents, *chunks = (sum(column) for column in zip(*groups, strict=True))
-    return [
+    free, extents, *chunks = map(sum, zip(*groups, strict=True))
+    sums = [
         Number("groups", "total", "count", len(groups)),
         Number("groups_full", "total", "count", sum(not group[0] for group in groups)),
         Number("free", "total", "clusters", free),
         Number("free_extents", "total", "count", extents),
         *(Number(f"free_chunks_2^{order}", "total", "count", count) for order, count in enumerate(chunks)),
     ]
+    return sums, warnings
 
 
 TOOL = "ext4_stats"

@@ -128,9 +128,12 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     lost_line = lost[0].number if lost else None
     warnings += _without_stack(numbers, "us" if asleep else "counts")
     found = profile_of_stacks(TOOL, numbers, title, lines[0].number, warnings, asleep, lost_line)
-    if timed:
-        found = _of_waits(found)
-    elif title == TOOL and not (asleep and waited[0].map is None):  # only offcputime prints such stacks
+    if timed and _all_wait(found):  # else times asleep: who spins is in these, too
+        waits = (replace(one, share_pct=None, counts=None) for one in found.entries)
+        found = replace(found, of=LOCK_WAITS, entries=tuple(waits))
+    elif (
+        not timed and title == TOOL and not (asleep and waited[0].map is None)
+    ):  # only offcputime prints such stacks
         found = _of_what(found)
     if found.of == LOCK_WAITS and not (found := _of_known_locks(found)).entries:
         return None
@@ -238,14 +241,6 @@ def _of_what(found: LockProfile) -> LockProfile:
         for one in found.entries
     ]
     return replace(found, of=LOCK_WAITS, entries=tuple(calls), samples=None, warnings=(*found.warnings, said))
-
-
-def _of_waits(found: LockProfile) -> LockProfile:
-    """Times asleep, unless no stack is of anything but waiting: who spins is in these, too."""
-    if not _all_wait(found):
-        return found
-    waits = tuple(replace(one, share_pct=None, counts=None) for one in found.entries)
-    return replace(found, of=LOCK_WAITS, entries=waits)
 
 
 @dataclass
