@@ -42,8 +42,12 @@ from lockscale.study.target_file import ServerDisk, with_disk
 
 def host() -> dict[str, Any]:
     """CPU model, cores, memory, kernel; what is unknown is null."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
     return {
-        "cpu_model": _cpu_model(),
+        "cpu_model": next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), None),
         "cpus": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
@@ -55,14 +59,6 @@ def processors() -> dict[str, str]:
     """This machine's, for machine_facts() of a target whose numbers depend on them."""
     here = host()
     return {"the processor": f"{here['cpus']} x {here['cpu_model']}"}
-
-
-def _cpu_model() -> str | None:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return None
-    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), None)
 
 
 def holder_of(run: str) -> str:

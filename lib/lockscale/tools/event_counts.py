@@ -68,11 +68,6 @@ def recognise(text: str) -> bool:
     return re.match(r"event \w+/\w+\n# event histogram\n", text, re.ASCII) is not None
 
 
-def events_of(text: str) -> list[str]:
-    """The events, as `system:name`, that read() printed."""
-    return [name.replace("/", ":", 1) for name in re.findall(r"^event (.*)$", text, re.MULTILINE)]
-
-
 def parse(text: str, events: Sequence[str]) -> dict[str, int]:
     """Counts of `events` from what read(events) prints; BadInput when they are not all of them.
 
@@ -125,5 +120,6 @@ def _path(event: str) -> str:
 def rows(text: str) -> Parsed:
     """A row for each event."""
     body, warnings = unsealed(text)
-    counts = event_rows(parse(body, events_of(body)).items())
+    events = [name.replace("/", ":", 1) for name in re.findall(r"^event (.*)$", body, re.MULTILINE)]
+    counts = event_rows(parse(body, events).items())
     return Parsed(TOOL, NOT_STATED, counts, tuple(warnings))

@@ -61,9 +61,12 @@ def parse(text: str) -> Parsed:
     another's is the job's name with read, write or trim.
     """
     value, notes = _json(text)
-    version = VERSION.fullmatch(_known(value, "fio version"))
+    said = value.get("fio version")
+    if not isinstance(said, str):
+        raise BadInput("this is not fio's JSON: it has no fio version")
+    version = VERSION.fullmatch(said)
     if version is None:
-        raise BadInput(f"{_known(value, 'fio version')[:40]!r} is not known: this reads fio 3")
+        raise BadInput(f"{said[:40]!r} is not known: this reads fio 3")
     rows: list[ParsedRow] = []
     warnings: list[str] = []
     for number, job in enumerate(_jobs(value), 1):
@@ -96,13 +99,6 @@ def _json(text: str) -> tuple[Value, list[str]]:
         raise BadInput("fio's JSON is not an object: run fio with --output-format=json")
     noted = (lines[: max(start, 0)] + lines[end:]).strip()
     return value, ["fio printed messages around its JSON: read them"] if noted else []
-
-
-def _known(value: Value, key: str) -> str:
-    found = value.get(key)
-    if not isinstance(found, str):
-        raise BadInput(f"this is not fio's JSON: it has no {key}")
-    return found
 
 
 def _jobs(value: Value) -> list[Value]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from lockscale.errors import BadInput, near, printable
 from lockscale.tools import (
@@ -319,14 +319,6 @@ def _decoded(stream: BinaryIO) -> str:
         return text.read()
 
 
-def _copy(stream: BinaryIO, copy: IO[bytes]) -> None:
-    """What is left of a pipe, unless it does not end."""
-    while block := stream.read(1 << 20):
-        copy.write(block)
-        if copy.tell() > MOST_BYTES:
-            raise BadInput(f"this is larger than {MOST_BYTES >> 30} GiB: give a report, or a part of it")
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file from their start, to be read again and again, without the mark of UTF-8."""
@@ -348,6 +340,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield stream
         else:
             copy.write(start.removeprefix(codecs.BOM_UTF8))
-            _copy(stream, copy)
+            while block := stream.read(1 << 20):
+                copy.write(block)
+                if copy.tell() > MOST_BYTES:  # a pipe may not end
+                    raise BadInput(
+                        f"this is larger than {MOST_BYTES >> 30} GiB: give a report, or a part of it"
+                    )
             copy.seek(0)
             yield copy
