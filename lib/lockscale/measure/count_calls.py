@@ -168,12 +168,14 @@ def observed(run: Run) -> Run:
 
 
 def observe(run: Run, study: Study, target: Target) -> Path | None:
-    """Count at every point of the study's plan that is left; the path of the counts.
+    """Count at every profiled point of the study's plan that is left; the path of the counts.
 
     None where the study's proof is in its profiles, it has no point to count at, or the target boots no
     kernel of ours.
     """
-    steps = steps_of(study)
+    blocks = (step for step in plan(study) if step.pair == "ab")  # the A/A pair is for rates
+    counted = [replace(step, processes=profiled(study, step)) for step in blocks]
+    steps = [step for step in counted if step.processes]
     if study.counter not in observed_counters(study) or isinstance(target, LocalTarget) or not steps:
         return None
     return count_steps(observed(run), run, study, target, steps, sources_of(study))
@@ -191,12 +193,6 @@ def count_steps(
         lambda work, *given: _counted(work, sources, *given), lambda work, step, done: done.given,
         kind=sources.kind,
     )  # fmt: skip
-
-
-def steps_of(study: Study) -> list[Step]:
-    """The blocks of the study's plan at the points that are profiled; the A/A pair is for rates."""
-    steps = [replace(step, processes=profiled(study, step)) for step in plan(study) if step.pair == "ab"]
-    return [step for step in steps if step.processes]
 
 
 def _counted(work: Work, sources: Sources, step: Step, booted: Booted, shown: Progress) -> list[Row]:

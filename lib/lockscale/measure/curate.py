@@ -233,7 +233,9 @@ def curate(run: Run) -> Path:
     for table in tables:
         refuse_changed(run.folder / table)
     found = [path for pattern in KEPT for path in sorted(run.folder.glob(pattern))]
-    contents = {path.relative_to(run.folder): _small(path) for path in found}  # refused before one is written
+    contents = {
+        path.relative_to(run.folder): _scrubbed(path) for path in found
+    }  # refused before one is written
     if run.prediction in found and contents[Path(run.prediction.name)] != run.prediction.read_bytes():
         raise BadInput(
             f"{run.prediction} has a path of this machine or a name that must not leave it, and may not be "
@@ -253,15 +255,10 @@ def curate(run: Run) -> Path:
     return into
 
 
-def _small(path: Path) -> bytes:
-    content = _scrubbed(path)
-    if len(content) > MAX_FILE_BYTES:
-        raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
-    return content
-
-
 def _scrubbed(path: Path) -> bytes:
-    content = path.read_bytes()
-    if path.suffix == ".gz":
-        return gzip.compress(scrub(gzip.decompress(content).decode()).encode(), mtime=0)
-    return scrub(content.decode()).encode()
+    content, is_packed = path.read_bytes(), path.suffix == ".gz"
+    clean = scrub((gzip.decompress(content) if is_packed else content).decode()).encode()
+    clean = gzip.compress(clean, mtime=0) if is_packed else clean
+    if len(clean) > MAX_FILE_BYTES:
+        raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
+    return clean

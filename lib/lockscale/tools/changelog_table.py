@@ -61,11 +61,6 @@ class _Prose:
         return ParsedRow(test, threads, None, "rate", "%", float(value), "change", arm)
 
 
-def has_pipes(text: str) -> bool:
-    """Whether there is the heading of either shape."""
-    return _PIPE_COUNTS.search(text) is not None or _PROCESSOR.search(text) is not None
-
-
 def pipe_rows(lines: Sequence[str], load: str) -> tuple[list[ParsedRow], list[str]]:
     """Rows and warnings of all pipe tables among the lines."""
     per_container = _PER_CONTAINER in " ".join(" ".join(lines).split())
@@ -202,8 +197,8 @@ _LOADS = {"stress-orphan": "stress-orphan", "will-it-scale/fallocate2": "falloca
 
 
 def recognise(text: str) -> bool:
-    """Whether there is the heading of either shape."""
-    return _HEAD.search(text.expandtabs()) is not None or has_pipes(text)
+    """Whether there is the heading of any shape."""
+    return bool(_HEAD.search(text.expandtabs()) or _PIPE_COUNTS.search(text) or _PROCESSOR.search(text))
 
 
 def parse(text: str) -> Parsed:

@@ -77,7 +77,8 @@ class LockProfile:
         if self.of == LOCK_WAITS:
             of_whom: dict[tuple[str, str], list[Entry]] = {}
             for one in self.entries:
-                of_whom.setdefault((_of_whom(one), one.family), []).append(one)
+                # the name may be of every such lock: then who asked for it
+                of_whom.setdefault((caller_of(one.path) or one.name, one.family), []).append(one)
             found = [match_of(name, of, of, []) for (name, _), of in of_whom.items()]
             return tuple(sorted(found, key=lambda one: (-(one.wait_ns or 0.0), -(one.contentions or 0))))
         by_caller: dict[str, list[Entry]] = {}
@@ -235,11 +236,6 @@ def _of_one_lock(member: str, found: Sequence[Entry]) -> list[Entry]:
             f"{printable(member)} is in the names of {len(locks)} locks of the profile: name one of {named}"
         )
     return [*found]
-
-
-def _of_whom(wait: Entry) -> str:
-    """The lock that is waited for, or who asked for it where the name is of every such lock."""
-    return caller_of(wait.path) or wait.name
 
 
 def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
