@@ -11,7 +11,7 @@ from lockscale.machines import virtual_time
 from lockscale.machines.machine import Completed
 from lockscale.machines.virtual_time import BROKEN, PARTS, Section
 from lockscale.measure.load import Load, Point
-from lockscale.measure.where_time_went import SystemMap, half_quantum, where_time_went
+from lockscale.measure.where_time_went import HALF, SystemMap, at_setting, where_time_went
 from lockscale.study.target_file import HALF_QUANTUM
 from lockscale.tools.parsed_rows import Parsed, ParsedRow
 
@@ -36,7 +36,7 @@ def at_half(monkeypatch: pytest.MonkeyPatch, seen: list[Section]) -> list[tuple[
 
     of_boot = SimpleNamespace(settings=(HALF_QUANTUM,), sections=lambda skip=0: seen[skip:] if ran else [])
     booted: Any = SimpleNamespace(machine=SimpleNamespace(run=run), virtual_time=of_boot)
-    found = [(one.test, one.value) for one in half_quantum(booted, POINT)]
+    found = [(one.test, one.value) for one in at_setting(booted, POINT, HALF_QUANTUM, HALF)]
     assert ran == ["/bin/section --setting 1 load"]
     return found
 

@@ -24,9 +24,10 @@ from lockscale.measure.plan import Step, items_each, loads_of, profiled
 from lockscale.measure.profiling import UNDER_PROFILER, profile, profilers
 from lockscale.measure.rows import STATISTICS
 from lockscale.measure.target import Booted
-from lockscale.measure.where_time_went import half_quantum, price_ends, read_system_map, where_time_went
+from lockscale.measure.where_time_went import HALF, at_setting, price_ends, read_system_map, where_time_went
 from lockscale.progress import Progress
 from lockscale.study.file import Study
+from lockscale.study.target_file import HALF_QUANTUM
 from lockscale.tools import ftrace_cost, lock_events
 
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
@@ -70,7 +71,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Measur
             parts = [_rate(booted, point, session, loads) for point in points]
             if booted.virtual_time:
                 if step.pair == "aa" and processes == max(step.processes):
-                    parts.append(half_quantum(booted, points[0]))
+                    parts.append(at_setting(booted, points[0], HALF_QUANTUM, HALF))
                 if (step.pair, step.iteration) == ("ab", 1) and processes in asked.price_ends:
                     parts.append(price_ends(booted, points[0]))
             if booted.disk and processes in profiled(study, step):

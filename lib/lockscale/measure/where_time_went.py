@@ -22,6 +22,7 @@ from lockscale.study.target_file import HALF_QUANTUM
 TOOL = "manycore"
 SHARE = "time_in."
 HALF = "rate_at_half_quantum"
+"""With CPUs at most half as far apart in time: what the quantum does to the rate."""
 AT_PRICE = "rate_at."
 LINE = "line."
 USER = "user"
@@ -118,11 +119,6 @@ def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Itera
     for row in point.load.parse(said).rows:
         if row.metric == "rate" and row.statistic in STATISTICS:
             yield point.reading(TOOL, row.test, metric, row.statistic, row.unit, row.value, False)
-
-
-def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
-    """CPUs at most half as far apart in time: what the quantum does to the rate."""
-    return at_setting(booted, point, HALF_QUANTUM, HALF)
 
 
 def price_ends(booted: Booted, point: Point) -> Iterator[Reading]:
