@@ -78,18 +78,8 @@ class _SummaryLine:
     tests: dict[str, re.Match[str] | None]
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What the command line says, in variables of the environment."""
-
-    files: int
-    dirs: int
-    threads: tuple[int, ...]
-    tests: tuple[str, ...]
-
-
 def _read_summary(text: str) -> tuple[list[ParsedRow], list[str]]:
-    asked: _Asked | None = None
+    asked: tuple[tuple[int, int], tuple[int, ...], tuple[str, ...]] | None = None
     lines: list[_SummaryLine] = []
     warnings: list[str] = []
     for number, line in enumerate((line.strip() for line in text.splitlines()), 1):
@@ -105,12 +95,16 @@ def _read_summary(text: str) -> tuple[list[ParsedRow], list[str]]:
         raise BadInput(
             "mds-survey's summary has the same number of threads twice: give the output of one run"
         )
-    rows = [row for line in lines for row in _summary_rows(line, lines[0], asked, warnings)]
-    lost = lost_lines(asked.threads if asked else None, {line.threads for line in lines}, "threads")
+    load, tests = (lines[0].load, tuple(lines[0].tests)) if lines else ((0, 0, 0), ())
+    if asked:
+        load, tests = (load[0], *asked[0]), asked[2]
+    rows = [row for line in lines for row in _summary_rows(line, load, tests, warnings)]
+    lost = lost_lines(asked[1] if asked else None, {line.threads for line in lines}, "threads")
     return rows, [*warnings, *lost]
 
 
-def _asked(argv: list[str]) -> _Asked:
+def _asked(argv: list[str]) -> tuple[tuple[int, int], tuple[int, ...], tuple[str, ...]]:
+    """What the command line says, in variables of the environment: files and directories, threads, tests."""
     variables = dict(word.split("=", 1) for word in argv if "=" in word)
     low, high = whole(variables.get("thrlo", "4"), 10**5), whole(variables.get("thrhi", "32"), 10**5)
     dirs = whole(variables.get("dir_count", str(low)))
@@ -118,7 +112,7 @@ def _asked(argv: list[str]) -> _Asked:
     if not low or not high or not dirs or not files:
         raise BadInput("mds-survey's command line is damaged: one of its values is not a number")
     threads = tuple(low << k for k in range(17) if dirs <= low << k <= high)
-    return _Asked(files, dirs, threads, tuple(variables.get("tests_str", " ".join(TESTS)).split()))
+    return (files, dirs), threads, tuple(variables.get("tests_str", " ".join(TESTS)).split())
 
 
 def _summary_line(number: int, line: str) -> _SummaryLine | None:
@@ -134,13 +128,10 @@ def _summary_line(number: int, line: str) -> _SummaryLine | None:
 
 
 def _summary_rows(
-    line: _SummaryLine, first: _SummaryLine, asked: _Asked | None, warnings: list[str]
+    line: _SummaryLine, load: tuple[int, int, int], tests: tuple[str, ...], warnings: list[str]
 ) -> list[ParsedRow]:
-    """None of a line of another run than the one that was asked for, or else than the first line's."""
-    mdts = first.load[0]
-    load, tests = (
-        ((mdts, asked.files, asked.dirs), asked.tests) if asked else (first.load, tuple(first.tests))
-    )
+    """None of a line of another run than that of this load and these tests."""
+    mdts = load[0]
     if line.load != load or tuple(line.tests) != tests:
         warnings.append(
             f"line {line.line} is left out: its files, directories, MDTs or tests are those of another run"
@@ -182,20 +173,11 @@ def _among_its_seconds(cell: re.Match[str]) -> bool:
 
 
 @dataclass
-class _Mdt:
-    """What lctl printed of one MDT in one test: how many lines, by how many threads, the rate of the last."""
-
-    lines: int = 0
-    threads: set[int] = field(default_factory=set)
-    rate: float | None = None
-
-
-@dataclass
 class _DetailTest:
-    """One test by one number of threads; `sums` are the lines under `global`."""
+    """One test by one number of threads: the lines of lctl on each MDT; `sums` are those under `global`."""
 
     name: str
-    mdts: list[_Mdt] = field(default_factory=list)
+    mdts: list[list[re.Match[str]]]
     sums: list[tuple[int, float, float, float]] | None = None
 
 
@@ -243,9 +225,9 @@ def _add(tests: list[_DetailTest], line: str) -> bool:
                 return False
             test.sums = []
         elif test is not None and test.name == found[1] and test.sums is None:
-            test.mdts.append(_Mdt())
+            test.mdts.append([])
         else:
-            tests.append(_DetailTest(found[1], [_Mdt()]))
+            tests.append(_DetailTest(found[1], [[]]))
         return True
     if test is None:
         return False
@@ -253,13 +235,13 @@ def _add(tests: list[_DetailTest], line: str) -> bool:
         if found := _SUMS.fullmatch(line):
             test.sums.append((int(found[1]), float(found[2]), float(found[3]), float(found[4])))
         return found is not None
-    mdt = test.mdts[-1]
-    if (found := _SECOND.fullmatch(line) or _TOTAL.fullmatch(line)) and mdt.rate is None:
-        mdt.lines += 1
-        mdt.threads.add(int(found[1]))
-        mdt.rate = float(found[3]) if line.startswith("Total:") else None
-        return True
-    return False
+    found = None if _is_over(test.mdts[-1]) else _SECOND.fullmatch(line) or _TOTAL.fullmatch(line)
+    test.mdts[-1] += [found] if found else []
+    return found is not None
+
+
+def _is_over(mdt: list[re.Match[str]]) -> bool:
+    return bool(mdt) and mdt[-1].re is _TOTAL
 
 
 def _fault(run: _DetailRun, test: _DetailTest) -> str | None:
@@ -269,9 +251,9 @@ def _fault(run: _DetailRun, test: _DetailTest) -> str | None:
     for mdt, (lines, rate, _, _) in zip(test.mdts, test.sums, strict=True):
         if lines <= 0:
             return "it failed on an MDT"
-        if mdt.rate is None or lines != mdt.lines:
+        if not _is_over(mdt) or lines != len(mdt):
             return "lines of it are missing"
-        if mdt.threads != {run.threads} or mdt.rate != rate:
+        if {int(one[1]) for one in mdt} != {run.threads} or float(mdt[-1][3]) != rate:
             return "its threads or its rate do not match its run"
     return None
 
