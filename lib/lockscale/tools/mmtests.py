@@ -8,7 +8,6 @@ operation counts. It is no load generator: there is nothing to run here.
 """
 
 import re
-from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.tools.mail_text import lines_of
@@ -34,15 +33,6 @@ _COUNTED = ("Clients", "Threads", "Processes", "Users")
 _NAME = re.compile(r"(\S+)(?: \(([^()]+)\))?")
 
 
-@dataclass(frozen=True)
-class _Head:
-    """The columns' names, their unit, and whether the number in a row's name counts clients."""
-
-    arms: list[str]
-    unit: str
-    counted: bool
-
-
 def recognise(text: str) -> bool:
     """Whether there is a row whose first value is the one compared with."""
     plain = "\n".join(one.text for one in lines_of(text))
@@ -57,18 +47,18 @@ def parse(text: str) -> Parsed:
     """
     lines = [one.text for one in lines_of(text)]
     found, warnings = _table(lines)
-    head = _head(lines, found[0][0], len(_cells(found[0][1])))
+    arms, unit, is_counted = _head(lines, found[0][0], len(_cells(found[0][1])))
     rows: list[ParsedRow] = []
     seen: set[tuple[str, str]] = set()
     for number, row in found:
         if (row[1], row[2]) in seen:
             raise BadInput(f"line {number} repeats a row of mmtests' table: give one table at a time")
         seen.add((row[1], row[2]))
-        why = _fault(row, len(head.arms))
+        why = _fault(row, len(arms))
         if why:
             warnings.append(f"line {number} is left out: {why}")
         else:
-            rows += _rows(row, head, runs_averaged(text))
+            rows += _rows(row, arms, unit, is_counted, runs_averaged(text))
     return parsed(TOOL, rows, [*warnings, LOST_ROWS])
 
 
@@ -94,8 +84,11 @@ def _table(lines: list[str]) -> tuple[list[tuple[int, re.Match[str]]], list[str]
     return found, warnings
 
 
-def _head(lines: list[str], first: int, columns: int) -> _Head:
-    """The columns as the line above the rows names them, or both lines where that one repeats a name."""
+def _head(lines: list[str], first: int, columns: int) -> tuple[list[str], str, bool]:
+    """The columns' names, their unit, and whether the number in a row's name counts clients.
+
+    As the line above the rows names them, or both lines where that one repeats a name.
+    """
     above = [_NAME.findall(line) for line in lines[: first - 1] if line.strip()][-2:]
     names = above[-1] if above else []
     counted = len(names) == columns + 1 and names[0][0] in _COUNTED
@@ -110,7 +103,7 @@ def _head(lines: list[str], first: int, columns: int) -> _Head:
         raise BadInput(
             "the line above mmtests' table does not give each column a different name: add or change names"
         )
-    return _Head(arms, units.pop() if len(units) == 1 and units != {""} else NOT_STATED, counted)
+    return arms, units.pop() if len(units) == 1 and units != {""} else NOT_STATED, counted
 
 
 def _fault(row: re.Match[str], columns: int) -> str | None:
@@ -127,17 +120,17 @@ def _fault(row: re.Match[str], columns: int) -> str | None:
     return None
 
 
-def _rows(row: re.Match[str], head: _Head, averaged: str) -> list[ParsedRow]:
+def _rows(row: re.Match[str], arms: list[str], unit: str, is_counted: bool, averaged: str) -> list[ParsedRow]:
     test, threads = row[2], None
-    if head.counted and (counted := re.fullmatch(r"(\S+)-([0-9]{1,9})", row[2])):
+    if is_counted and (counted := re.fullmatch(r"(\S+)-([0-9]{1,9})", row[2])):
         test, threads = counted[1], whole(counted[2])
     statistic = row[1].lower() if row[1] else averaged
-    rate = head.unit.endswith("/s") or "hmean" in statistic
+    rate = unit.endswith("/s") or "hmean" in statistic
     metric = "rate" if rate else "value"
     rows = []
-    for arm, (value, printed, starred) in zip(head.arms, _cells(row), strict=True):
-        rows.append(ParsedRow(test, threads, None, metric, head.unit, float(value), statistic, arm))
-        if arm != head.arms[0]:
+    for arm, (value, printed, starred) in zip(arms, _cells(row), strict=True):
+        rows.append(ParsedRow(test, threads, None, metric, unit, float(value), statistic, arm))
+        if arm != arms[0]:
             change = [*([] if statistic == NOT_STATED else [statistic]), "change", *["starred"] * starred]
             rows.append(ParsedRow(test, threads, None, metric, "%", float(printed), "_".join(change), arm))
     return rows
