@@ -212,7 +212,7 @@ def test_the_command_measures_shows_how_to_repeat_and_knows_the_noise(lockscale:
     assert again.status == 0 and "4 steps" not in again.err
     points = {name: value for name, value in SMALL.items() if name != "iterations"}
     assert (
-        noise_of(earlier_rows(load_study("inode-claim", SMALL), "local"), load_study("inode-claim")).df >= 2
+        noise_of(earlier_rows(load_study("inode-claim", SMALL), "local"), load_study("inode-claim"))[1] >= 2
     )
     with pytest.raises(BadInput, match="there is no comparison"):
         iterations_to_detect("inode-claim", "local", points, "900%")

@@ -22,19 +22,6 @@ MOST = 1000  # of Parameters.iterations
 
 
 @dataclass(frozen=True)
-class BlockNoise:
-    """Standard deviation of the log ratio of two runs in one block, and how well it is known."""
-
-    sd: float
-    df: int
-
-    @property
-    def at_most(self) -> float:
-        """Its upper limit at SURE (Browne, Statistics in Medicine 14, 1995: sample sizes from pilots)."""
-        return float(self.sd * np.sqrt(self.df / chdtri(self.df, SURE)))
-
-
-@dataclass(frozen=True)
 class Detection:
     """So many blocks find a change at each point with 80%, None: over 1000; says: it in a sentence."""
 
@@ -50,9 +37,10 @@ def parse_percent(text: str) -> float:
     return float(found[1])
 
 
-def noise_of(rows: pd.DataFrame, study: Study) -> BlockNoise:
-    """From what the blocks of arms differ beyond their mean, and from the A/A pairs, over all points.
+def noise_of(rows: pd.DataFrame, study: Study) -> tuple[float, int]:
+    """Standard deviation of the log ratio of two runs in one block, and its degrees of freedom.
 
+    From what the blocks of arms differ beyond their mean, and from the A/A pairs, over all points.
     Raises BadInput where the rows hold neither two blocks nor an A/A pair.
     """
     rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], study.operation)
@@ -67,7 +55,12 @@ def noise_of(rows: pd.DataFrame, study: Study) -> BlockNoise:
         raise BadInput(
             "the rows have neither an A/A pair nor two blocks, so the noise is unknown: measure an A/A pair"
         )
-    return BlockNoise(float(np.sqrt(squares / df)), df)
+    return float(np.sqrt(squares / df)), df
+
+
+def at_most(sd: float, df: int) -> float:
+    """The upper limit of sd at SURE (Browne, Statistics in Medicine 14, 1995: sample sizes from pilots)."""
+    return float(sd * np.sqrt(df / chdtri(df, SURE)))
 
 
 def power(iterations: int, effect: float, sd: float, alpha: float = ALPHA) -> float:
@@ -100,12 +93,12 @@ def iterations_for(effect_pct: float, sd: float, comparisons: int = 1) -> int | 
 
 def detection(rows: pd.DataFrame, study: Study, effect_pct: float) -> Detection:
     """What it takes to detect `effect_pct` at every point of `study`, from earlier `rows` of the target."""
-    noise = noise_of(rows, study)
+    sd, df = noise_of(rows, study)
+    most = at_most(sd, df)
     points = sum(len(set(guest.processes)) for guest in study.parameters.guests)
     comparisons = max(1, points * (len(study.arms) - 1))
-    iterations = iterations_for(effect_pct, noise.at_most, comparisons)
-    noise_pct, at_most_pct = (100 * float(np.expm1(sd)) for sd in (noise.sd, noise.at_most))
-    said = f"two runs of a block differ by {noise_pct:.1f}% (at most {at_most_pct:.1f}%)"
+    iterations = iterations_for(effect_pct, most, comparisons)
+    said = f"two runs of a block differ by {100 * np.expm1(sd):.1f}% (at most {100 * np.expm1(most):.1f}%)"
     said += f" in run {rows.run.iloc[0]}" if "run" in rows else ""
     if iterations is None:
         more = f"even {MOST} iterations would not detect {effect_pct:g}%"
