@@ -190,19 +190,14 @@ def _user(name: str) -> str:
     return _word(name) + (r"(?=@[a-z])" if _is_plain(name) else "")
 
 
+_ROWS = ("rows.csv", "provenance.json")
 KEPT = (
     "raw/*/*.gz",
     "tables/*.csv",
-    "base/rows.csv",
-    "base/provenance.json",
-    "unpatched/rows.csv",
-    "unpatched/provenance.json",
-    "observed/rows.csv",
-    "observed/provenance.json",
+    *(f"{apart}/{name}" for apart in ("base", "unpatched", "observed") for name in _ROWS),
     "prediction.json",
     "study.json",
-    "rows.csv",
-    "provenance.json",
+    *_ROWS,
 )
 MAX_FILE_BYTES = 2_000_000
 
