@@ -228,9 +228,8 @@ def curate(run: Run) -> Path:
     for table in tables:
         refuse_changed(run.folder / table)
     found = [path for pattern in KEPT for path in sorted(run.folder.glob(pattern))]
-    contents = {
-        path.relative_to(run.folder): _scrubbed(path) for path in found
-    }  # refused before one is written
+    # refused before one is written
+    contents = {path.relative_to(run.folder): _scrubbed(path) for path in found}
     if run.prediction in found and contents[Path(run.prediction.name)] != run.prediction.read_bytes():
         raise BadInput(
             f"{run.prediction} has a path of this machine or a name that must not leave it, and may not be "

@@ -55,12 +55,7 @@ def named_disk(disk: Scratch) -> NamedDisk:
 
 @contextmanager
 def booted_guest(
-    target: Target,
-    kernel: Kernel,
-    cpus: int,
-    *,
-    kernel_arguments: tuple[str, ...] = (),
-    slower: float = 1,
+    target: Target, kernel: Kernel, cpus: int, *, kernel_arguments: tuple[str, ...] = (), slower: float = 1
 ) -> Iterator[tuple[QemuMachine, NamedDisk]]:
     """`kernel` in a guest with the target's scratch disk; uname and build-id are asserted from inside.
 

@@ -75,11 +75,7 @@ class Recipe:
 
 
 def recipe_of(
-    server: SshMachine,
-    target: SshTarget,
-    source: Source,
-    kind: str = RATE,
-    study: str = "",
+    server: SshMachine, target: SshTarget, source: Source, kind: str = RATE, study: str = ""
 ) -> Recipe:
     """From the server's own configuration, the study's on top. BadInput where it would not be back then."""
     facts, module = server_facts(server), guard_of(target).module
