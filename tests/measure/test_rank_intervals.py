@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from lockscale.errors import BadInput
-from lockscale.measure.significance import difference, spread
+from lockscale.measure.significance import difference
 
 repeats = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=6, unique=True)
 
@@ -70,7 +70,3 @@ def test_exchanging_the_arms_mirrors_the_interval(before: list[float], after: li
 def test_one_repeat_is_refused():
     with pytest.raises(BadInput, match="two repeats"):
         difference([1.0], [1.0, 2.0])
-
-
-def test_spread_is_largest_minus_smallest():
-    assert spread([3.0, 1.0, 2.5]) == 2.0

@@ -130,6 +130,12 @@ def test_a_counter_of_the_study_is_a_ratio_of_its_sources():
     assert extra["extra"] == pytest.approx(0.6) and (extra["low"], extra["high"]) == (0.5, 0.7)
 
 
+def test_the_spread_of_the_patched_arm_is_its_largest_less_its_smallest():
+    rows = counts({"orphan-mutex": (50, 70), "orphan-lockless": (4, 1)})
+    (extra,) = extra_calls(rows, load_study("orphan-file")).to_dict("records")
+    assert extra["spread"] == pytest.approx(0.03) and extra["above"]
+
+
 def test_every_arm_is_compared_with_the_unpatched_one_the_proof_first():
     study = load_study("orphan-file")
     waits = {"orphan-mutex": (50, 70), "orphan-lockless": (0, 0), "orphan-off": (0, 0)}

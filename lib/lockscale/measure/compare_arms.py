@@ -22,7 +22,6 @@ from lockscale.measure.significance import (
     log_ratios,
     mean_p,
     pair_gaps,
-    spread,
     starred,
     unpatched_of,
 )
@@ -151,7 +150,7 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     table = table.rename(columns={"unpatched": unpatched, "value": patched})
     table = table.assign(extra=-table.change, low=-table.high, high=-table.low)
     values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (patched, unpatched)}
-    noise = values[patched].agg(spread).rename("spread").reset_index()
+    noise = (values[patched].max() - values[patched].min()).rename("spread").reset_index()
     repeats = values[unpatched].count().rename("repeats").reset_index()
     table = table.merge(noise, on=POINT).merge(repeats, on=POINT)
     table = table.assign(above=table.low > table.spread, origin=origin_of(rows))

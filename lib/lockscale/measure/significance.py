@@ -93,11 +93,6 @@ def _below(m: int, n: int) -> Array:
     return shares
 
 
-def spread(values: Sequence[float]) -> float:
-    """Largest minus smallest of repeats of one and the same thing."""
-    return float(np.ptp(np.asarray(values, float)))
-
-
 RESAMPLES = 2000
 LEAST_FOR_BOOTSTRAP = 5
 """Blocks: with fewer most resamples repeat one block, and the interval is Student's."""
