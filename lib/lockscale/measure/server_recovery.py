@@ -77,10 +77,9 @@ def refuse_other_kind(target: SshTarget, machine: Machine) -> None:
     said = _hypervisor(machine)
     if not said:
         return  # no systemd to ask: the file's word stands
-    if (said != "none") != target.virtual:
-        what = f"a virtual machine ({said})" if said != "none" else "not a virtual machine"
-        right = "true" if said != "none" else "false"
-        raise BadInput(f"target {target.name} is {what}: set virtual: {right} in its file")
+    if (is_virtual := said != "none") != target.virtual:
+        what = f"a virtual machine ({said})" if is_virtual else "not a virtual machine"
+        raise BadInput(f"target {target.name} is {what}: set virtual: {str(is_virtual).lower()} in its file")
 
 
 def is_emulated(machine: Machine) -> bool:
