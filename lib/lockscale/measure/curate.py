@@ -91,8 +91,6 @@ without worker workers workfile workload write xattr xeon
 """
 
 TOOL_WORDS = frozenset(_WORDS.split())
-
-
 STAY = {"", "root", "localhost", "localhost.localdomain"}
 SHORTEST_NAME = 4
 _END = r"(?![\w.-])"

@@ -136,7 +136,6 @@ def lock_waits(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.Data
 UNDER_PROFILER = "rate_under_profiler"
 """The metric of a rate that is no result: its row is marked as profiled and has the profiler as its tool."""
 _POINT = ["arm", "cpus", "threads"]
-_BOOT = ["pair", "block", "iteration"]
 
 
 def overheads(rows: pd.DataFrame) -> pd.DataFrame:
@@ -148,7 +147,7 @@ def overheads(rows: pd.DataFrame) -> pd.DataFrame:
     if not (rows.metric == UNDER_PROFILER).any():
         raise BadInput("the run has no rate with a profiler on: measure it again to see what profilers cost")
     total = of_all_processes(rows[rows.pair != WARM_UP], metrics=("rate", UNDER_PROFILER))
-    key = [*_POINT, *_BOOT]
+    key = [*_POINT, "pair", "block", "iteration"]
     without = total[(total.metric == "rate") & ~total.profiled].set_index(key).value
     under = total[total.metric == UNDER_PROFILER]
     both = under.join(without.rename("without"), on=key, how="inner")

@@ -56,8 +56,6 @@ class Row:
 
 
 COLUMNS = [field.name for field in fields(Row)]
-
-
 KINDS = {"threads": "i", "cpus": "i", "block": "i", "iteration": "i", "value": "fi", "profiled": "b"}
 """numpy's kinds of the columns that are no text."""
 NEVER_EMPTY = (*KINDS, "run", "arm", "test", "metric", "statistic", "origin", "build_id", "started_utc")

@@ -102,8 +102,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         refuse_other_target(run, journal, target)
         with hold_target(run, study, target) as held:
             steps = plan(study, held.arms)
-            refuse_other(journal, steps, held.label)
-            _refuse_other_machine(journal, held)
+            _refuse_other(journal, steps, held)
             found = {name: entry["as_found"] for name, entry in journal.entries.items()}
             said = provenance.begin(run, study, target, held, found)
             _measure_steps(
@@ -113,8 +112,9 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
     return run.rows
 
 
-def _refuse_other_machine(journal: Journal, held: HeldTarget) -> None:
+def _refuse_other(journal: Journal, steps: Sequence[Step], held: HeldTarget) -> None:
     """Before provenance says anew what the rows are of, also where no step is left."""
+    refuse_other(journal, steps, held.label)
     journal.go_on_with(held.machine_facts())
     for arm, kernel in held.kernels.items():
         refuse_other_build(journal, arm, kernel.build_id)
@@ -204,8 +204,7 @@ def measure_apart(
         journal = open_journal(into, study)
         refuse_other_target(into, journal, target)
         with hold_target(run, study.model_copy(update={"arms": arms}), target, kind) as held:
-            refuse_other(journal, steps, held.label)
-            _refuse_other_machine(journal, held)
+            _refuse_other(journal, steps, held)
             said = {"run": run.id, "origin": held.origin, "target": target.public(), **held.describe()}
             write_json(into.provenance, said)
             work = Work(run, study, held, journal)

@@ -28,6 +28,7 @@ from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
 
 LEAST_MIB = 16  # a disk with less is full
+EXAMPLE_CPUS = 4
 
 
 def guest_of(
@@ -95,9 +96,6 @@ def fresh_disk(disk: Scratch) -> Iterator[NamedDisk]:
 def guest_facts() -> dict[str, str]:
     """machine_facts() of a guest in real time, whose CPUs are threads on this machine's processors."""
     return {"QEMU": str(version_of(Path(need("qemu-system-x86_64")))), **processors()}
-
-
-EXAMPLE_CPUS = 4
 
 
 class HeldQemu(HeldTarget):
