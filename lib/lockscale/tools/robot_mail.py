@@ -131,10 +131,9 @@ class Report:
             value = metric.patched if patched else metric.base
             if found := _PROFILE.fullmatch(metric.name):
                 name, *callers = _functions(found[2])
-                of_calls = found[1] == "calltrace"
                 counts = "self" if found[1] == "self" else "children"
-                above = tuple(callers) if of_calls else None
-                kind = wait_below(name, callers if of_calls else ())
+                above = tuple(callers) if found[1] == "calltrace" else None
+                kind = wait_below(name, above or ())
                 entries.append(Entry(name, metric.line, above, kind, None, counts, value))  # type: ignore[arg-type]
             elif metric.name.startswith("lock_stat."):
                 waits.append((metric, value))
