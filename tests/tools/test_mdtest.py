@@ -121,13 +121,12 @@ def test_an_iteration_out_of_order_is_refused():
 
 
 def test_the_command_is_that_of_s1():
-    argv = mdtest_command.command(48, 30000, "/ext4/mdtest.out", as_root=True)
+    argv = mdtest_command.command(48, 30000, "/ext4/mdtest.out")
     assert " ".join(argv) == (
         "mpirun --allow-run-as-root --oversubscribe -np 48 mdtest -n 30000 "
         "-d /ext4/mdtest.out -F -C -r -u -i 1 -v"
     )
     assert "-r" not in mdtest_command.command(4, 10, "/mnt", phase="create")
-    assert "--allow-run-as-root" not in mdtest_command.command(4, 10, "/mnt", as_root=False)
     with pytest.raises(BadInput, match="no phase stat"):
         mdtest_command.command(4, 10, "/mnt", phase="stat")
 

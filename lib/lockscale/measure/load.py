@@ -73,7 +73,7 @@ def choose_load(
     if asked != "fsload" and has_mdtest:
 
         def ranks(n: int, items: int, phase: str) -> list[str]:
-            return mdtest_command.command(n, items, folder, phase=phase, as_root=True, preload=mpi_marks)
+            return mdtest_command.command(n, items, folder, phase=phase, preload=mpi_marks)
 
         return Load(mdtest_command.TOOL, ranks, mdtest.parse)
     return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)

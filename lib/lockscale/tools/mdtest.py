@@ -302,7 +302,7 @@ def _statistics(
 
 ON_TARGET = TargetTool(
     name=TOOL,
-    ask=tried(TOOL, command(1, 1, "t", as_root=True)),
+    ask=tried(TOOL, command(1, 1, "t")),
     version=lambda text: _banner(text)[0],  # only a run prints it
     without="creates and removes are measured with fsload, as the rows say",
     get="build IOR >= 3.2, which contains mdtest",

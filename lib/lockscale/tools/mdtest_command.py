@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """mdtest's command line: how it is run here, and what a command line in its output asked for."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -31,22 +30,19 @@ def command(
     directory: str,
     *,
     phase: str = "both",
-    as_root: bool | None = None,
     preload: str = "",
 ) -> list[str]:
     """argv of S1's test, one iteration: `items` files a process, each in its own directory.
 
-    `phase` is create, remove or both. `as_root` (default: whether we are) is Open MPI's leave to
-    run as root; --oversubscribe is its leave to start more processes than cores. preload: a library
-    for the ranks alone.
+    `phase` is create, remove or both. --allow-run-as-root is Open MPI's leave to run as root, as loads do;
+    --oversubscribe is its leave to start more processes than cores. preload: a library for the ranks alone.
     """
     flags = {"create": ["-C"], "remove": ["-r"], "both": ["-C", "-r"]}
     if phase not in flags:
         raise BadInput(f"mdtest has no phase {phase}: use create, remove or both")
-    root = os.geteuid() == 0 if as_root is None else as_root
     rank = ["env", f"LD_PRELOAD={preload}", TOOL] if preload else [TOOL]
     return [
-        "mpirun", *(["--allow-run-as-root"] if root else []), "--oversubscribe",
+        "mpirun", "--allow-run-as-root", "--oversubscribe",
         "-np", str(processes), *rank, "-n", str(items), "-d", directory,
         "-F", *flags[phase], "-u", "-i", "1", "-v",
     ]  # fmt: skip
