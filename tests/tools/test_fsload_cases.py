@@ -9,6 +9,7 @@ import time
 import pytest
 from fsload_process import error_sentence, run, session_members
 
+from lockscale.errors import BadInput
 from lockscale.tools import fsload
 from lockscale.tools.registry import parse
 
@@ -153,15 +154,13 @@ def test_a_killed_process_takes_its_file_with_it(executable, tmp_path):
 
 
 def test_a_test_or_a_phase_that_fsload_lacks_is_refused(executable):
-    one = {"processes": 1, "items": 1}
-    for asked, says in (
-        ({**one, "test": "fallocate1"}, "no test is called fallocate1; "),
-        ({**one, "test": "fallocate2", "phase": "create"}, "fallocate2 has no phase create; "),
-        ({**one, "threads": 1}, "give --processes or --threads, once"),
-        ({**one, "seconds": 1.0}, "one of --items and --seconds is needed; "),
-    ):
-        status, _, err = run(fsload.command(executable, "d", **asked))
-        assert status == 2 and error_sentence(err).startswith(says)
+    with pytest.raises(BadInput, match="use one of append_files, creat_clo, create_unlink"):
+        fsload.command(executable, "d", processes=1, items=1, test="fallocate1")
+    with pytest.raises(BadInput, match="no phase create: use fallocate or both"):
+        fsload.command(executable, "d", processes=1, items=1, phase="create", test="fallocate2")
+    for wrong in ({"processes": 1, "threads": 1, "items": 1}, {"threads": 1, "items": 1, "seconds": 1.0}):
+        with pytest.raises(BadInput, match="needs either processes or threads, and either items or seconds"):
+            fsload.command(executable, "d", **wrong)
 
 
 def test_the_executable_knows_every_test_and_phase_that_is_offered(executable, tmp_path):

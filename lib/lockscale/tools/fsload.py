@@ -69,8 +69,14 @@ def command(
     first did. `phase` is one of `PHASES[test]`, or `both` for all of them; create leaves the files that
     a later remove takes away. `containers` share the workers out, each with a cgroup v2 and a directory
     of its own. `pin` keeps each worker on one CPU. `latency` times every operation, which costs it two
-    reads of the clock. What fsload does not have it refuses itself.
+    reads of the clock. BadInput for what fsload does not have.
     """
+    if test not in PHASES:
+        raise BadInput(f"fsload has no test {test}: use one of {', '.join(PHASES)}")
+    if phase not in (*PHASES[test], "both"):
+        raise BadInput(f"{test} of fsload has no phase {phase}: use {', '.join(PHASES[test])} or both")
+    if (processes is None) == (threads is None) or (items is None) == (seconds is None):
+        raise BadInput("fsload needs either processes or threads, and either items or seconds")
     options = {
         "processes": processes, "threads": threads, "items": items, "seconds": seconds,
         "phase": phase, "containers": containers,
