@@ -139,33 +139,14 @@ def fold(stream: BinaryIO) -> Folded:
     first nor a function's, for samples of two events, and where there is none at all.
     """
     size, whole = unsealed_bytes(stream)
+    folding = _Folding()
     warnings = [] if whole else [UNSEALED]
-    stacks: dict[tuple[str, ...], int] = {}
-    functions, event, used = _Functions(), b"", 0
-    for number, sample in enumerate(_samples(stream, size), 1):
+    for sample in _samples(stream, size):
         if sample is None:
             warnings.append("the last sample is cut off and left out")
-            continue
-        first, _, body = (sample if number > 1 else _COMMENTS.sub(b"", sample, count=1)).partition(b"\n")
-        head = _HEAD.fullmatch(first)
-        if head is None:
-            raise BadInput(f"perf script: the first line of sample {number} is not valid: {_shown(first)}")
-        event = event or head[2]
-        if event != head[2]:
-            both = f"{_shown(event)} and {_shown(head[2])}"
-            raise BadInput(f"perf script: samples of {both} cannot be added up: record one event at a time")
-        frames = [functions[line] for line in body.split(b"\n")] if body else []
-        stack = (_name(head[1]), *reversed(frames))
-        used += 0 if stack in stacks else 8 * len(stack) + _STACK_BYTES
-        stacks[stack] = stacks.get(stack, 0) + 1
-        if used > _MOST_BYTES:
-            raise BadInput(
-                f"perf script: {len(stacks)} different stacks are too many: record with "
-                "--kernel-callchains, or for a shorter time"
-            )
-    if not stacks:
-        raise BadInput("perf script printed no samples: was the load running, and on these CPUs?")
-    return Folded(event.decode(errors="replace"), stacks, tuple(warnings))
+        else:
+            folding.add(sample)
+    return folding.folded(warnings)
 
 
 def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
@@ -182,6 +163,54 @@ def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
             raise BadInput("this is not perf script's text: it has no empty line within 1 MiB")
     if rest.strip(b"\n"):
         yield None
+
+
+class _Folding:
+    """The different stacks so far."""
+
+    def __init__(self) -> None:
+        self._functions = _Functions()
+        self._stacks: dict[tuple[str, ...], int] = {}
+        self._bytes = 0
+        self._samples = 0
+        self._event = b""
+
+    def add(self, sample: bytes) -> None:
+        self._samples += 1
+        sample = sample if self._samples > 1 else _COMMENTS.sub(b"", sample, count=1)
+        first, _, body = sample.partition(b"\n")
+        head = _HEAD.fullmatch(first)
+        if head is None:
+            raise BadInput(
+                f"perf script: the first line of sample {self._samples} is not valid: {_shown(first)}"
+            )
+        self._check_event(head[2])
+        frames = [*map(self._functions.__getitem__, body.split(b"\n"))] if body else []
+        stack = (_name(head[1]), *reversed(frames))
+        if stack in self._stacks:
+            self._stacks[stack] += 1
+        else:
+            self._stacks[stack] = 1
+            self._check_room(len(stack))
+
+    def folded(self, warnings: list[str]) -> Folded:
+        if not self._stacks:
+            raise BadInput("perf script printed no samples: was the load running, and on these CPUs?")
+        return Folded(self._event.decode(errors="replace"), self._stacks, tuple(warnings))
+
+    def _check_event(self, event: bytes) -> None:
+        self._event = self._event or event
+        if event != self._event:
+            both = f"{_shown(self._event)} and {_shown(event)}"
+            raise BadInput(f"perf script: samples of {both} cannot be added up: record one event at a time")
+
+    def _check_room(self, names: int) -> None:
+        self._bytes += 8 * names + _STACK_BYTES
+        if self._bytes > _MOST_BYTES:
+            raise BadInput(
+                f"perf script: {len(self._stacks)} different stacks are too many: record with "
+                "--kernel-callchains, or for a shorter time"
+            )
 
 
 class _Functions(dict[bytes, str]):
