@@ -6,15 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.perf_record import Folded, merge, read_folded, rows, write_folded
+from lockscale.tools.perf_record import Folded, FunctionSamples, functions, merge, read_folded, write_folded
 from lockscale.tools.registry import profile_of
 
 STACKS = Folded("cycles", {("a", "f", "g"): 3, ("a", "f", "f"): 2, ("b", "g"): 4, ("a",): 1})
 
 
 def test_functions_by_hand():
-    found = [(row.test, row.statistic, row.value) for row in rows(STACKS).rows]
-    assert found == [("g", "itself", 7), ("g", "total", 7), ("f", "itself", 2), ("f", "total", 5)]
+    assert functions(STACKS) == [FunctionSamples("g", 7, 7), FunctionSamples("f", 2, 5)]
     assert STACKS.samples == 10
 
 

@@ -14,8 +14,9 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from lockscale.errors import BadInput
@@ -46,8 +47,8 @@ PARTS = (
 _CHUNK_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 16
 _MOST_LINES = 500_000  # addresses remembered: some 100 MB
-_MOST_BYTES = 600_000_000  # of all the different stacks
-_STACK_BYTES = 150  # what a stack costs beside eight bytes a name
+_MOST_BYTES = 300_000_000  # of all the different stacks
+_STACK_BYTES = 130  # what a stack costs beside its names
 
 _HEAD = re.compile(
     rb" *(\S.*?) +-?\d+(?:/-?\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +(?:\d+ +)?(\S+):(?:\s.*)?", re.DOTALL
@@ -75,6 +76,28 @@ class Folded:
     @property
     def samples(self) -> int:
         return sum(self.stacks.values())
+
+
+@dataclass(frozen=True)
+class FunctionSamples:
+    """Samples in which a function ran itself, and in which it was anywhere on the stack."""
+
+    function: str
+    itself: int
+    total: int
+
+
+def functions(folded: Folded) -> list[FunctionSamples]:
+    """Every function, the one with the most samples of its own first; recursion counts once."""
+    itself: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for stack, count in folded.stacks.items():
+        if len(stack) > 1:
+            itself[stack[-1]] += count
+        for function in set(stack[1:]):
+            total[function] += count
+    found = [FunctionSamples(name, itself[name], total[name]) for name in total]
+    return sorted(found, key=lambda one: (-one.itself, -one.total, one.function))
 
 
 def merge(several: Iterable[Folded]) -> Folded:
@@ -132,6 +155,12 @@ def parse(text: str) -> Folded:
     return fold(io.BytesIO(text.encode(errors="replace")))
 
 
+def fold_file(path: Path) -> Folded:
+    """Folded stacks of a file; see fold()."""
+    with path.open("rb") as stream:
+        return fold(stream)
+
+
 def fold(stream: BinaryIO) -> Folded:
     """Folded stacks of a file of perf script's text, sealed or, with a warning, not.
 
@@ -165,12 +194,48 @@ def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
         yield None
 
 
+class _Items(ItemsView[tuple[str, ...], int]):
+    def __init__(self, stacks: "_Stacks") -> None:
+        super().__init__(stacks)
+        self._stacks = stacks
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        return zip(self._stacks, self._stacks.values(), strict=True)
+
+
+class _Stacks(Mapping[tuple[str, ...], int]):
+    """Samples by stack. A stack is kept as four bytes a name: half of what a tuple of the names takes."""
+
+    def __init__(self, names: Mapping[str, bytes], counts: Mapping[bytes, int]) -> None:
+        """names: the four bytes of each; counts: samples by stack, the innermost first, the process last."""
+        self._numbered = names
+        self._names = tuple(names)
+        self._counts = counts
+
+    def __getitem__(self, stack: tuple[str, ...]) -> int:
+        return self._counts[b"".join(self._numbered[name] for name in reversed(stack))]
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        name_of = self._names.__getitem__
+        for stack in self._counts:
+            yield tuple(map(name_of, memoryview(stack).cast("I")[::-1]))
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def items(self) -> ItemsView[tuple[str, ...], int]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[int]:
+        return self._counts.values()
+
+
 class _Folding:
-    """The different stacks so far."""
+    """The different stacks so far, each as the numbers of its names."""
 
     def __init__(self) -> None:
-        self._functions = _Functions()
-        self._stacks: dict[tuple[str, ...], int] = {}
+        self._lines = _Lines()
+        self._stacks: dict[bytes, int] = {}
         self._bytes = 0
         self._samples = 0
         self._event = b""
@@ -185,8 +250,9 @@ class _Folding:
                 f"perf script: the first line of sample {self._samples} is not valid: {_shown(first)}"
             )
         self._check_event(head[2])
-        frames = [*map(self._functions.__getitem__, body.split(b"\n"))] if body else []
-        stack = (_name(head[1]), *reversed(frames))
+        lines = self._lines
+        frames = map(lines.__getitem__, body.split(b"\n")) if body else ()
+        stack = b"".join((*frames, lines.number(head[1])))
         if stack in self._stacks:
             self._stacks[stack] += 1
         else:
@@ -196,7 +262,8 @@ class _Folding:
     def folded(self, warnings: list[str]) -> Folded:
         if not self._stacks:
             raise BadInput("perf script printed no samples: was the load running, and on these CPUs?")
-        return Folded(self._event.decode(errors="replace"), self._stacks, tuple(warnings))
+        stacks = _Stacks(self._lines.numbers, self._stacks)
+        return Folded(self._event.decode(errors="replace"), stacks, tuple(warnings))
 
     def _check_event(self, event: bytes) -> None:
         self._event = self._event or event
@@ -204,8 +271,8 @@ class _Folding:
             both = f"{_shown(self._event)} and {_shown(event)}"
             raise BadInput(f"perf script: samples of {both} cannot be added up: record one event at a time")
 
-    def _check_room(self, names: int) -> None:
-        self._bytes += 8 * names + _STACK_BYTES
+    def _check_room(self, size: int) -> None:
+        self._bytes += size + _STACK_BYTES
         if self._bytes > _MOST_BYTES:
             raise BadInput(
                 f"perf script: {len(self._stacks)} different stacks are too many: record with "
@@ -213,22 +280,31 @@ class _Folding:
             )
 
 
-class _Functions(dict[bytes, str]):
-    """Line of a frame -> its function; lines are forgotten when they are too many."""
+class _Lines(dict[bytes, bytes]):
+    """Line of a frame -> its function's number; lines are forgotten when they are too many, names never."""
 
-    def __missing__(self, line: bytes) -> str:
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, bytes] = {}
+        self._encoded: dict[bytes, bytes] = {}
+
+    def __missing__(self, line: bytes) -> bytes:
         frame = _FRAME.fullmatch(line)
         if frame is None:
             raise BadInput(f"perf script: a line is not part of a stack (record with -g): {_shown(line)}")
         if len(self) >= _MOST_LINES:
             self.clear()
-        name = self[line] = _name(_TAIL.sub(b"", frame[1], count=1) or frame[1])
-        return name
+        number = self[line] = self.number(_TAIL.sub(b"", frame[1], count=1) or frame[1])
+        return number
 
-
-def _name(printed: bytes) -> str:
-    """One object however often it is printed; `;` would end the name in the folded form."""
-    return sys.intern(printed.decode(errors="replace").replace(";", ":"))
+    def number(self, name: bytes) -> bytes:
+        """Four bytes, one object however often it is asked for; `;` would end the name in the folded form."""
+        found = self._encoded.get(name)
+        if found is None:
+            text = name.decode(errors="replace").replace(";", ":")
+            following = len(self.numbers).to_bytes(4, sys.byteorder)
+            found = self._encoded[name] = self.numbers.setdefault(text, following)
+        return found
 
 
 def _shown(line: bytes) -> str:
@@ -236,24 +312,14 @@ def _shown(line: bytes) -> str:
 
 
 def rows(folded: Folded) -> Parsed:
-    """Samples of each function: in which it ran itself, and in which it was on the stack, recursion once.
-
-    The one with the most samples of its own is first.
-    """
-    itself: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for stack, count in folded.stacks.items():
-        if len(stack) > 1:
-            itself[stack[-1]] += count
-        for function in set(stack[1:]):
-            total[function] += count
+    """Samples of each function: in which it ran itself, and in which it was on the stack."""
     of_functions = [
         row
-        for name in sorted(total, key=lambda name: (-itself[name], -total[name], name))
+        for one in functions(folded)
         for row in rows_of(
-            name,
-            Number("samples", "itself", "samples", itself[name]),
-            Number("samples", "total", "samples", total[name]),
+            one.function,
+            Number("samples", "itself", "samples", one.itself),
+            Number("samples", "total", "samples", one.total),
         )
     ]
     return Parsed(SCRIPT, NOT_STATED, tuple(of_functions), folded.warnings)
