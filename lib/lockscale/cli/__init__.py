@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         _end(f"{error.ctx.command_path} needs a command: {error.ctx.command_path} --help lists them", 2)
     except click.ClickException as error:
         _end(error.format_message() + _elsewhere(error), 2)
-    except SystemExit:  # click's own, of a standard output that nobody reads any more, with 1
-        sys.exit(UNREAD)
+    except SystemExit as error:  # click's own: of a completion; with 1, of an output that nobody reads
+        sys.exit(UNREAD if error.code == 1 else error.code)
     except click.Abort:
         _end("interrupted", INTERRUPTED)
     except BadInput as error:
