@@ -84,7 +84,7 @@ def _elsewhere(error: click.ClickException) -> str:
 
 def _end(sentence: str, status: int) -> None:
     shown = printable(" ".join(sentence.split()), len(sentence))  # a name in it may steer a terminal
-    click.echo(f"lockscale: {shown}", err=True)
+    say(f"lockscale: {shown}")
     sys.exit(status)
 
 

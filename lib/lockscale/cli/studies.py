@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lockscale.cli.completion import runs, studies, studies_and_runs, targets
-from lockscale.cli.output import as_json, loaded, parameter, show, table
+from lockscale.cli.output import as_json, loaded, parameter, say, show, table
 from lockscale.errors import BadInput
 
 
@@ -105,7 +105,7 @@ def study_run(
     where, changes = RATES_TARGET if target is None else target, parse_parameters(parameters)
     if detect is not None:
         needed = iterations_to_detect(name, where, changes, detect, short=short)
-        click.echo(needed.says, err=True)
+        say(needed.says)
         changes["iterations"] = needed.iterations
     _show_run(run_study(name, where, changes, short=short))
 

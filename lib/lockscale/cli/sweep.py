@@ -14,6 +14,7 @@ from lockscale.cli.output import (
     named_values,
     operations,
     replications,
+    say,
     seed,
     show,
     table,
@@ -81,7 +82,7 @@ def sweep(
         goes_on = (
             "the same command continues from there" if keep else "--keep FILE keeps them for a second run"
         )
-        click.echo(f"lockscale: {stopped}; {goes_on}", err=True)
+        say(f"lockscale: {stopped}; {goes_on}")
     value = {
         "model": known.name,
         "origin": "simulated",
